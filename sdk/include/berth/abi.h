@@ -13,7 +13,8 @@
  *  - `struct_size` comes first in every struct that crosses. The sender writes its own sizeof; the
  *    receiver copies min(sender's, own) bytes into a zeroed struct of its own before it reads.
  *    A field beyond the sender's size therefore reads as zero, and zero always means "as before".
- *  - Structs only grow at their end. `reserved` fields are zero and the receiver checks that.
+ *  - Structs only grow at their end, so none holds another by value except {ptr, len} pairs.
+ *    `reserved` fields are zero and the receiver checks that.
  *  - Only fixed-width integers and pointers: no bool, enum, size_t, bitfield, union or varargs.
  *    Pointers are 64 bits wide; other targets are not supported.
  *  - Strings are {ptr, len}, UTF-8, not terminated; {NULL, 0} is the empty string.
@@ -328,7 +329,7 @@ typedef struct berth_run_result {
   uint32_t signal;   /* the signal that ended it, else 0 */
   uint64_t stdout_bytes; /* produced by the program, kept or not */
   uint64_t stderr_bytes;
-  berth_usage usage;
+  const berth_usage *usage; /* of this command; NULL: not measured */
 } berth_run_result;
 
 typedef struct berth_get_file_result {
@@ -340,7 +341,7 @@ typedef struct berth_get_file_result {
 typedef struct berth_destroy_result {
   uint32_t struct_size;
   uint32_t reserved;
-  berth_usage usage; /* of the sandbox's whole life */
+  const berth_usage *usage; /* of the sandbox's whole life; NULL: not measured */
 } berth_destroy_result;
 
 typedef struct berth_listed {
@@ -391,7 +392,7 @@ typedef uint32_t berth_input_status;
 #define BERTH_INPUT_CANCELLED 3u
 
 typedef uint32_t berth_wait_status;
-#define BERTH_WAIT_READY 0u     /* output may continue, or input is there */
+#define BERTH_WAIT_READY 0u     /* paused output may continue; when none is paused, input is there */
 #define BERTH_WAIT_CANCELLED 1u /* cancelled, or the operation's deadline passed */
 #define BERTH_WAIT_TIMEOUT 2u
 
@@ -437,12 +438,13 @@ typedef struct berth_host_v1 {
   berth_input_status (*input)(void *ctx, berth_op op, uint8_t *buffer, uint64_t capacity,
                               uint64_t *got);
 
-  /* A descriptor that polls readable while paused output may continue or input has arrived. Owned
-   * by the host, valid until completion; never read or closed by the provider. [any-thread]
-   * [no-block] */
+  /* A descriptor that polls readable when what the operation waits for is there: while its output is
+   * paused, that output may continue; otherwise, that input has arrived or ended. Owned by the host,
+   * valid until completion; never read or closed by the provider; -1 when none can be made.
+   * [STRM-006] [any-thread] [no-block] */
   int32_t (*op_ready_fd)(void *ctx, berth_op op);
 
-  /* Waits until paused output may continue, input has arrived, or the operation is cancelled.
+  /* Waits for the same as op_ready_fd, or until the operation is cancelled or its deadline passed.
    * `timeout_ns` 0 means as long as the operation lasts. [lent-thread] [may-block] */
   berth_wait_status (*op_wait)(void *ctx, berth_op op, uint64_t timeout_ns);
 
