@@ -1,0 +1,109 @@
+// Store: the durable memory of the lifecycle, as an interface. core/store implements it over SQLite;
+// another database can follow. The simulator implements it in memory with faults.
+//
+// All logic lives above: a unit of work is a function over a Transaction, which only reads and
+// writes rows. Units of concurrent calls are committed together (group commit): each runs in a
+// savepoint of its own, in order of submission, and its submitter continues only after COMMIT has
+// returned.
+#ifndef BERTH_CORE_LIFECYCLE_STORE_H_
+#define BERTH_CORE_LIFECYCLE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/accounting/ledger.h"
+#include "core/accounting/receipt.h"
+#include "core/base/result.h"
+#include "core/base/task.h"
+#include "core/lifecycle/intent.h"
+
+namespace berth {
+
+// Empty or absent fields do not restrict. Oldest first.
+struct IntentFilter {
+  std::string owner;
+  std::string session;
+  std::string provider_id;
+  std::string name;
+  bool unresolved_only = false;  // everything but RELEASED
+  std::size_t count_max = 1000;
+  std::string after_name;  // paging: rows after this one in order
+};
+
+struct ReceiptFilter {
+  std::string owner;
+  std::string session;
+  std::string provider_id;
+  std::string name;
+  std::optional<WallTime> from;   // recorded_at >= from
+  std::optional<WallTime> until;  // recorded_at < until
+  bool unknown_cost_only = false;
+  std::size_t count_max = 1000;
+  std::string after_name;
+};
+
+// Rows as they are inside one unit of work. Valid only during that unit; used on the store's own
+// thread. Every error ends the unit: the savepoint is rolled back.
+class Transaction {
+ public:
+  virtual ~Transaction() = default;
+
+  virtual Result<std::optional<Intent>> intent(std::string_view name) = 0;
+  virtual Result<std::optional<Intent>> intent_of_call(const CallKey& key) = 0;
+  virtual Result<std::vector<Intent>> intents(const IntentFilter& filter) = 0;
+  // kConflict when the name or the call exists.
+  virtual Status insert_intent(const Intent& intent) = 0;
+  // Writes every field where the stored revision is `expected_revision`, and stores
+  // intent.revision; kConflict when it is not.
+  virtual Status update_intent(const Intent& intent, std::uint64_t expected_revision) = 0;
+
+  virtual Status append_journal(const JournalEntry& entry) = 0;
+  virtual Result<std::vector<JournalEntry>> journal(std::string_view name) = 0;
+
+  virtual Result<std::optional<SessionRecord>> session(std::string_view owner,
+                                                       std::string_view session) = 0;
+  virtual Status put_session(const SessionRecord& session) = 0;
+
+  virtual Result<std::optional<Receipt>> receipt(std::string_view name) = 0;
+  virtual Result<std::vector<Receipt>> receipts(const ReceiptFilter& filter) = 0;
+  // kConflict when one with this name exists.
+  virtual Status insert_receipt(const Receipt& receipt) = 0;
+  // Only from unknown cost to known, once; anything else is kConflict.
+  virtual Status settle_receipt(const Receipt& receipt) = 0;
+
+  // The double-entry ledger of the credits adapter.
+  virtual LedgerRows& ledger() = 0;
+};
+
+using UnitOfWork = std::function<Status(Transaction&)>;
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Runs `work` and commits it. The work must own what it touches (by value or shared pointer): it
+  // runs on another thread, possibly more than once before the commit. An error of the work itself
+  // is returned as it is and nothing of it is kept. kUnknownOutcome: COMMIT failed, and what is
+  // stored is not known until it is read again.
+  virtual Task<Status> commit(UnitOfWork work) = 0;
+
+  // Runs read-only `work` on a consistent snapshot.
+  virtual Task<Status> read(UnitOfWork work) = 0;
+};
+
+// Tells whether the host that holds an intent still lives.
+class HolderProbe {
+ public:
+  virtual ~HolderProbe() = default;
+  // True when the holder's lock was taken, which proves that it is dead; the lock is then kept or
+  // the holder is otherwise barred for ever. False: alive, or not to be told.
+  virtual bool is_dead(const Holder& holder) = 0;
+};
+
+}  // namespace berth
+
+#endif  // BERTH_CORE_LIFECYCLE_STORE_H_
