@@ -5,9 +5,11 @@
 #ifndef BERTH_CORE_ACCOUNTING_RECEIPT_H_
 #define BERTH_CORE_ACCOUNTING_RECEIPT_H_
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,9 @@ enum class Settlement {
   kHostDied,               // the host died before the release: 0
   kUncertain,              // unknown until reconciled
 };
+// "completed", "infrastructure_failure", "cancelled", "refused", "host_died", "uncertain"
 std::string_view to_string(Settlement settlement);
+std::optional<Settlement> settlement_from(std::string_view text);
 
 struct Receipt {
   std::string name;  // the intent's name: the key
@@ -54,6 +58,10 @@ struct Receipt {
   std::optional<std::uint64_t> provider_memory_peak_bytes;
   std::optional<Money> provider_cost;
 };
+
+// The receipt as one JSON object with every field, unknown ones as null. Money is given in
+// micro-dollars, times in RFC 3339.
+boost::json::object to_json(const Receipt& receipt);
 
 }  // namespace berth
 

@@ -79,7 +79,9 @@ struct JournalEntry {
 };
 
 enum class SessionState { kOpen, kRetiring, kRetired };
+// "open", "retiring", "retired"
 std::string_view to_string(SessionState state);
+std::optional<SessionState> session_state_from(std::string_view text);
 
 struct SessionRecord {
   std::string owner;

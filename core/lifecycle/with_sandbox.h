@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/accounting/billing.h"
 #include "core/accounting/receipt.h"
 #include "core/base/result.h"
 #include "core/base/task.h"
@@ -27,16 +28,6 @@ struct LifecycleLimits {
   Duration create_deadline = std::chrono::seconds(60);
   Duration cleanup_budget = std::chrono::seconds(30);
   Duration sandbox_lifetime = std::chrono::minutes(10);
-};
-
-// Decides whether paid work may start and posts the debit, inside the store's own transactions.
-class Billing {
- public:
-  virtual ~Billing() = default;
-  // Before the intent is inserted: an error refuses the call.
-  virtual Status admit(Transaction& transaction, const CallKey& key) const = 0;
-  // In the transaction that records or settles a receipt of known cost.
-  virtual Status debit(Transaction& transaction, const Receipt& receipt) const = 0;
 };
 
 // What a lifecycle works with; the caller owns all of it and keeps it alive until every
