@@ -1,0 +1,97 @@
+# Sourced by tools/run and tools/test: installs what tools/packages.txt lists. Works on Debian 12.
+# Speaks on standard error only, since standard output belongs to the program that is run.
+# The sourcing script sets `root`, the top of the source tree.
+# shellcheck disable=SC2154
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$1"; exit "${2:-1}"; }
+
+# Prints the packages needed for a use: run, test or all.
+packages_for() {
+  awk -v want="$1" '
+    BEGIN { rank["run"] = 1; rank["test"] = 2; rank["all"] = 3 }
+    { sub(/#.*/, "") }
+    NF { use = NF > 1 ? $2 : "test"; if (rank[use] <= rank[want]) print $1 }' \
+    "$root/tools/packages.txt"
+}
+
+# Prints those of its arguments that are not installed, one a line.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null |
+    sed -n 's/^installed //p')
+  printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
+}
+
+# need_packages USE: names what is missing, installs it, or says exactly what a person has to do.
+need_packages() {
+  if [ "${BERTH_SKIP_PACKAGES:-}" = 1 ]; then return; fi
+  local wanted missing
+  mapfile -t wanted < <(packages_for "$1")
+  if ! command -v dpkg-query >/dev/null; then
+    say "this is not a Debian system; install the equivalents of these by hand:"
+    say "  ${wanted[*]}"
+    die "then set BERTH_SKIP_PACKAGES=1 and start again"
+  fi
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  if [ "${#missing[@]}" -eq 0 ]; then return; fi
+  say "missing Debian packages: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      die "not root and no sudo here; as root: apt-get install --no-install-recommends ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing them with apt-get${as_root[0]:+ (sudo may ask for your password)}"
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" apt-get update &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends -- "${missing[@]}"; } </dev/null >"$log" 2>&1; then
+    tail -n 25 "$log" >&2
+    # shellcheck source=/dev/null
+    say "the packages could not be installed; Berth is made for Debian 12 (here: $(. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-unknown}"))"
+    die "the whole output: $log"
+  fi
+  rm -f "$log"
+}
+
+# configure PRESET: once; afterwards the build itself reconfigures when a CMake file changes.
+configure() {
+  local folder="$root/build/$1"
+  if [ -f "$folder/build.ninja" ]; then return; fi
+  mkdir -p "$folder"
+  say "configuring build/$1"
+  if ! (cd "$root" && cmake --preset "$1") </dev/null >"$folder/configure.log" 2>&1; then
+    tail -n 40 "$folder/configure.log" >&2
+    die "configuring failed; the whole output: $folder/configure.log"
+  fi
+}
+
+# build PRESET [TARGET ...]: one moving line on a terminal, a line at every tenth elsewhere, the
+# compiler's own words only when something fails.
+build() {
+  local preset=$1 folder="$root/build/$1" log="$root/build/$1/build.log"
+  shift
+  if ! NINJA_STATUS='[%f/%t] ' ninja -C "$folder" "$@" </dev/null 2>&1 | tee "$log" |
+      show_progress "build/$preset"; then
+    grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | head -n 60 >&2
+    die "building failed; the whole output: $log"
+  fi
+}
+
+show_progress() {
+  local line done_count total shown=-1 drawn=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]] || continue
+    done_count=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if [ -t 2 ]; then
+      printf '\rbuilding %s: %d of %d \e[K' "$1" "$done_count" "$total" >&2
+      drawn=1
+    elif [ $((done_count * 10 / total)) -ne "$shown" ]; then
+      shown=$((done_count * 10 / total))
+      say "building $1: $done_count of $total"
+    fi
+  done
+  if [ "$drawn" -eq 1 ]; then printf '\r\e[K' >&2; fi
+}
