@@ -3,7 +3,7 @@
  * The Berth provider ABI, major version 1, minor version 0.
  *
  * This header is the only thing a provider and a host share. It is C11, includes nothing but
- * <stdint.h>, and is also valid C++17 and C++20.
+ * <stdint.h>, and is also valid C++17 and C++20. Long because the contract is read in one piece.
  *
  * Reading order: values, outcomes, arguments, results, the host's table, the provider's table,
  * the entry. docs/CONTRACT.md numbers every rule; a clause id such as [OUT-001] names one there.
