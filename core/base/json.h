@@ -21,7 +21,8 @@ struct JsonBounds {
 };
 
 // Parses one RFC 8259 document. Duplicate keys, trailing text, invalid UTF-8 and anything beyond
-// the bounds are errors that give the byte offset. Any thread.
+// the bounds are errors that give the byte offset. Numbers are read exactly: an integer that fits 64
+// bits is one, anything else is the nearest double, and what no double holds is an error. Any thread.
 Result<boost::json::value> parse_json(std::string_view text, JsonBounds bounds = {});
 
 // Keys sorted by bytes, no spaces, shortest escapes: equal documents give equal text.

@@ -1,7 +1,10 @@
 #include "core/base/json.h"
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -134,6 +137,34 @@ TEST(Json, IntegersBeyond64BitsAreNotRounded) {
   const auto& object = value->get_object();
   EXPECT_EQ(json_int(object, "max", "x").value(), std::numeric_limits<std::int64_t>::max());
   EXPECT_FALSE(json_int(object, "over", "x").has_value());
+}
+
+TEST(Json, EveryDoubleComesBackAsItWas) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto number = std::bit_cast<double>(random());
+    if (!std::isfinite(number)) continue;
+    const std::string text = to_json_text(number);
+    const auto value = parse_json(text);
+    ASSERT_TRUE(value.has_value()) << text << ": " << value.error().message();
+    ASSERT_EQ(value->as_double(), number) << text;
+  }
+}
+
+TEST(Json, ANumberIsTheNearestDouble) {
+  EXPECT_EQ(parse_json("0.30000000000000004")->as_double(), 0.30000000000000004);
+  EXPECT_EQ(parse_json("333333333333333333333333333333333333333333")->as_double(),
+            333333333333333333333333333333333333333333.0);
+  EXPECT_EQ(parse_json("[2.2250738585072011e-308]")->as_array()[0].as_double(),
+            2.2250738585072011e-308);
+  EXPECT_EQ(parse_json("5e-324")->as_double(), 5e-324);
+}
+
+TEST(Json, ANumberTooSmallIsZeroAndOneTooLargeIsRefused) {
+  EXPECT_EQ(parse_json("1e-400")->as_double(), 0.0);
+  EXPECT_TRUE(std::signbit(parse_json("-1e-400")->as_double()));
+  expect_refused("1e400", "at byte 5");
+  expect_refused("[-1e309]", "not valid json");
 }
 
 }  // namespace
