@@ -32,6 +32,12 @@ std::optional<Language> language_from(std::string_view text);     // those two w
 // By a file name's extension: .py; .js .mjs .cjs; none means Python. Anything else: nullopt.
 std::optional<Language> language_of_file(std::string_view file_name);
 
+// A file that the program finds in its work folder, before it starts.
+struct RequestFile {
+  std::string name;      // plain, without '/'; not the name of the source
+  std::string contents;  // all files together at most 64 MiB
+};
+
 struct ExecutionRequest {
   std::string title;                     // a label for people; decides nothing
   std::string code;                      // the source, byte for byte; no NUL; at most 16 MiB
@@ -40,6 +46,7 @@ struct ExecutionRequest {
   std::string file_name;
   std::vector<std::string> arguments;    // the program's own, after its name
   std::string input;                     // standard input; empty: at its end at once
+  std::vector<RequestFile> files;        // at most 64
   Environment env;                       // added to the sandbox's, for installs as for the program
   Network network = Network::kNone;
   Limits limits;
@@ -150,6 +157,7 @@ struct OutputChunk {
   Stream stream = Stream::kStdout;
   std::string_view text;        // valid UTF-8
   std::uint64_t raw_bytes = 0;  // of the program's output that this stands for
+  std::string_view raw;         // those bytes as the program wrote them
 };
 
 // Sees an execution while it happens. Called on the loop's thread; must not block and must outlive
