@@ -30,7 +30,7 @@ CORE_ARROWS = {
     "accounting": {"base"},
     "lifecycle": {"accounting", "base"},
     "store": {"lifecycle", "accounting", "base", "os"},
-    "registry": {"base", "os"},
+    "registry": {"lifecycle", "base", "os"},
     "plugin": {"lifecycle", "accounting", "registry", "base", "os"},
     "execution": {"lifecycle", "accounting", "base", "os"},
     "session": {"lifecycle", "accounting", "base", "os"},
