@@ -1,0 +1,122 @@
+// Connection: one SQLite connection with its cached statements. The one place that calls sqlite3_*
+// outside the schema and the commit loop.
+//
+// A connection belongs to one thread at a time. Statements borrowed from it end before it does.
+#ifndef BERTH_CORE_STORE_SQLITE_CONNECTION_H_
+#define BERTH_CORE_STORE_SQLITE_CONNECTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace berth::sqlite {
+
+struct ConnectionOptions {
+  std::filesystem::path path;
+  // How long a lock that another process holds is waited for.
+  Duration busy_wait = std::chrono::seconds(10);
+  // Name of a registered SQLite VFS; empty: the system's own.
+  std::string vfs;
+};
+
+class Connection;
+
+// One use of a cached statement: bind, step, read. Resets it when destroyed.
+class Statement {
+ public:
+  Statement(Connection& connection, sqlite3_stmt* raw) : connection_(&connection), raw_(raw) {}
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&&) = delete;
+  Statement(const Statement&) = delete;
+  ~Statement();
+
+  // Parameters are bound in order of the calls. Text and bytes must live until the last step.
+  Statement& text(std::string_view value);
+  Statement& bytes(std::string_view value);
+  Statement& integer(std::int64_t value);
+  Statement& integer(std::optional<std::int64_t> value);
+
+  // True: a row is there. Errors name the store and what to do.
+  Result<bool> step();
+  // Steps a statement that gives no rows to its end; how many rows it changed.
+  Result<std::int64_t> run();
+
+  // Columns are read in order of the calls, from the first of the current row.
+  std::string next_text();
+  std::int64_t next_integer();
+  std::optional<std::int64_t> next_optional();
+
+ private:
+  void bound(int code);
+
+  Connection* connection_;
+  sqlite3_stmt* raw_;
+  int parameter_ = 0;
+  int column_ = 0;
+  int failed_ = 0;  // the first SQLite code of a bind
+};
+
+class Connection {
+ public:
+  // Opens an existing or new file, private to this user, and changes nothing in it. Errors say what
+  // to do when the file is damaged, read-only or locked.
+  static Result<std::unique_ptr<Connection>> open(ConnectionOptions options);
+  // WAL mode with synchronous=FULL. This is the first thing that may write to the file.
+  Status use_wal();
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // A statement of `sql`, compiled at its first use.
+  Result<Statement> use(std::string_view sql);
+  // A statement without parameters and rows.
+  Status run(std::string_view sql);
+  // Several statements at once, not cached.
+  Status script(const std::string& sql);
+
+  // False while a transaction is open. True inside one means that SQLite rolled it back by itself.
+  bool idle() const;
+  // The error of the last call, for people.
+  Error error(int code) const;
+  // Frames in the write-ahead log after the last commit.
+  int wal_frames() const { return wal_frames_; }
+  // Copies the log into the database; `restart` also waits a little for readers, so that the log
+  // starts over. Gives up without harm.
+  void checkpoint(bool restart);
+
+  sqlite3* raw() const { return raw_; }
+  const std::filesystem::path& path() const { return options_.path; }
+
+ private:
+  explicit Connection(ConnectionOptions options) : options_(std::move(options)) {}
+  static int on_busy(void* self, int count);
+  static int on_wal(void* self, sqlite3*, const char*, int frames);
+
+  ConnectionOptions options_;
+  sqlite3* raw_ = nullptr;
+  int wal_frames_ = 0;
+  Instant busy_since_;
+  Duration busy_wait_now_{0};
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  std::unordered_map<std::string, sqlite3_stmt*, Hash, std::equal_to<>> statements_;
+};
+
+}  // namespace berth::sqlite
+
+#endif  // BERTH_CORE_STORE_SQLITE_CONNECTION_H_

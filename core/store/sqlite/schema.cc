@@ -1,0 +1,229 @@
+#include "core/store/sqlite/schema.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/time.h"
+
+namespace berth::sqlite {
+namespace {
+
+// "BRTH": how `file` and this program know a store.
+constexpr std::int64_t kApplicationId = 0x42525448;
+
+// Times are milliseconds since 1970 UTC, money is micro-dollars. Everything that grows refers to an
+// intent by its number, not its name: names are digests and would scatter every index over the file.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE intents (
+  seq INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE CHECK (name <> ''),
+  owner TEXT NOT NULL CHECK (owner <> ''),
+  session TEXT NOT NULL CHECK (session <> ''),
+  call TEXT NOT NULL CHECK (call <> ''),
+  turn TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
+  provider_version TEXT NOT NULL,
+  provider_digest TEXT NOT NULL,
+  spec_digest TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  boot_id TEXT NOT NULL,
+  host_id TEXT NOT NULL,
+  lock_path TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING', 'CLEANING',
+                                       'UNCERTAIN', 'RELEASED')),
+  dispatched INTEGER NOT NULL CHECK (dispatched IN (0, 1)),
+  cancel_requested INTEGER NOT NULL CHECK (cancel_requested IN (0, 1)),
+  ref TEXT NOT NULL,
+  result_expired INTEGER NOT NULL CHECK (result_expired IN (0, 1)),
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  cleanup_attempts INTEGER NOT NULL CHECK (cleanup_attempts >= 0),
+  last_error TEXT NOT NULL,
+  last_stage TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  UNIQUE (owner, session, call),
+  CHECK (dispatched = 1 OR state IN ('INTENDED', 'RELEASED'))
+) STRICT;
+CREATE INDEX intents_unresolved ON intents (owner, session) WHERE state <> 'RELEASED';
+
+CREATE TABLE results (
+  intent INTEGER PRIMARY KEY REFERENCES intents (seq),
+  document BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE journal (
+  seq INTEGER PRIMARY KEY,
+  intent INTEGER NOT NULL REFERENCES intents (seq),
+  from_state TEXT NOT NULL CHECK (from_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
+                                                 'CLEANING', 'UNCERTAIN', 'RELEASED')),
+  to_state TEXT NOT NULL CHECK (to_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
+                                             'CLEANING', 'UNCERTAIN', 'RELEASED')),
+  event TEXT NOT NULL,
+  evidence TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX journal_of_intent ON journal (intent);
+CREATE TRIGGER journal_is_not_rewritten BEFORE UPDATE ON journal
+BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal
+BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+
+CREATE TABLE sessions (
+  owner TEXT NOT NULL,
+  session TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('open', 'retiring', 'retired')),
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (owner, session)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE receipts (
+  seq INTEGER PRIMARY KEY,
+  intent INTEGER NOT NULL UNIQUE REFERENCES intents (seq),
+  owner TEXT NOT NULL,
+  session TEXT NOT NULL,
+  call TEXT NOT NULL,
+  turn TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
+  provider_version TEXT NOT NULL,
+  provider_digest TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  settlement TEXT NOT NULL CHECK (settlement IN ('completed', 'infrastructure_failure', 'cancelled',
+                                                 'refused', 'host_died', 'uncertain')),
+  cost INTEGER,
+  recorded_at INTEGER NOT NULL,
+  settled_at INTEGER NOT NULL,
+  evidence TEXT NOT NULL,
+  exit_code INTEGER,
+  cause TEXT NOT NULL,
+  stdout_bytes INTEGER NOT NULL,
+  stderr_bytes INTEGER NOT NULL,
+  timings TEXT NOT NULL,
+  provider_cpu_ns INTEGER,
+  provider_wall_ns INTEGER,
+  provider_memory_peak_bytes INTEGER,
+  provider_cost INTEGER
+) STRICT;
+CREATE INDEX receipts_of_owner ON receipts (owner, session);
+CREATE INDEX receipts_of_unknown_cost ON receipts (owner) WHERE cost IS NULL;
+CREATE TRIGGER receipts_are_kept BEFORE DELETE ON receipts
+BEGIN SELECT RAISE(ABORT, 'receipts are kept for ever'); END;
+CREATE TRIGGER receipts_settle_once BEFORE UPDATE ON receipts WHEN OLD.cost IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a receipt of known cost is final'); END;
+
+CREATE TABLE postings (
+  seq INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL CHECK (target <> source),
+  amount INTEGER NOT NULL,
+  memo TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX postings_from ON postings (source);
+CREATE INDEX postings_to ON postings (target);
+CREATE TRIGGER postings_are_not_rewritten BEFORE UPDATE ON postings
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER postings_are_not_shortened BEFORE DELETE ON postings
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+CREATE TABLE accounts (
+  account TEXT NOT NULL PRIMARY KEY,
+  balance INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE turns (
+  owner TEXT NOT NULL,
+  session TEXT NOT NULL,
+  turn TEXT NOT NULL,
+  used INTEGER NOT NULL,
+  debited INTEGER NOT NULL,
+  PRIMARY KEY (owner, session, turn)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reopenings (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  count INTEGER NOT NULL
+) STRICT;
+INSERT INTO reopenings (id, count) VALUES (1, 0);
+)sql";
+
+constexpr Migration kMigrations[] = {{1, kVersion1}};
+
+Result<std::int64_t> single_integer(Connection& connection, std::string_view sql) {
+  BERTH_TRY(Statement statement, connection.use(sql));
+  BERTH_TRY(const bool row, statement.step());
+  return row ? statement.next_integer() : 0;
+}
+
+// True: an empty file. Reads only.
+Result<bool> is_empty(Connection& connection) {
+  BERTH_TRY(const std::int64_t application, single_integer(connection, "PRAGMA application_id"));
+  BERTH_TRY(const std::int64_t tables,
+            single_integer(connection, "SELECT count(*) FROM sqlite_schema"));
+  if (application == 0 && tables == 0) return true;
+  if (application == kApplicationId) return false;
+  return fail(ErrorKind::kRefused,
+              fmt::format("{} is a database of another program; choose another folder with "
+                          "BERTH_STATE_DIR", connection.path().string()));
+}
+
+// The version inside the open transaction; 0 for an empty file.
+Result<std::int64_t> stored_version(Connection& connection, int known) {
+  BERTH_TRY(const bool empty, is_empty(connection));
+  if (empty) return 0;
+  BERTH_TRY(const std::int64_t version,
+            single_integer(connection, "SELECT max(version) FROM schema_versions"));
+  if (version > known)
+    return fail(ErrorKind::kRefused,
+                fmt::format("the store {} has schema version {}, written by a newer berth; this one "
+                            "knows versions up to {}: use the newer berth, or another folder with "
+                            "BERTH_STATE_DIR", connection.path().string(), version, known));
+  return version;
+}
+
+Status apply(Connection& connection, std::span<const Migration> steps) {
+  const int known = steps.empty() ? 0 : steps.back().version;
+  BERTH_TRY(const std::int64_t version, stored_version(connection, known));
+  if (version == 0) {
+    BERTH_CHECK_OK(connection.script(
+        fmt::format("PRAGMA application_id={};CREATE TABLE schema_versions (version INTEGER PRIMARY "
+                    "KEY, applied_at INTEGER NOT NULL) STRICT", kApplicationId)));
+  }
+  for (const Migration& step : steps) {
+    if (step.version <= version) continue;
+    if (auto done = connection.script(step.sql); !done)
+      return fail(done.error().with(fmt::format("migrating the store to schema version {}",
+                                                step.version)));
+    BERTH_TRY(Statement record, connection.use("INSERT INTO schema_versions VALUES (?, ?)"));
+    const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    BERTH_TRY([[maybe_unused]] const std::int64_t changed,
+              record.integer(std::int64_t{step.version}).integer(unix_ms(now)).run());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
+                                                  std::span<const Migration> steps) {
+  BERTH_TRY(auto connection, Connection::open(std::move(options)));
+  BERTH_TRY([[maybe_unused]] const bool empty, is_empty(*connection));
+  BERTH_CHECK_OK(connection->use_wal());
+  BERTH_CHECK_OK(migrate(*connection, steps));
+  return connection;
+}
+
+Status migrate(Connection& connection, std::span<const Migration> steps) {
+  BERTH_CHECK_OK(connection.run("BEGIN IMMEDIATE"));
+  Status done = apply(connection, steps);
+  if (done) done = connection.run("COMMIT");
+  if (!done && !connection.idle()) (void)connection.run("ROLLBACK");
+  return done;
+}
+
+}  // namespace berth::sqlite

@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/store/sqlite/transaction.h"
+#include "core/store/sqlite/words.h"
+
+namespace berth::sqlite {
+namespace {
+
+#define BERTH_RECEIPT_SELECT                                                                      \
+  "SELECT i.name, r.owner, r.session, r.call, r.turn, r.provider_id, r.provider_version, "          \
+  "r.provider_digest, r.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, "     \
+  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "            \
+  "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r JOIN intents " \
+  "i ON i.seq = r.intent "
+
+std::optional<std::int64_t> micros(const std::optional<Money>& money) {
+  if (!money) return std::nullopt;
+  return money->micros();
+}
+
+std::optional<Money> money(std::optional<std::int64_t> micros) {
+  if (!micros) return std::nullopt;
+  return Money::micros(*micros);
+}
+
+std::optional<std::int64_t> as_signed(std::optional<std::uint64_t> value) {
+  if (!value) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+std::optional<std::uint64_t> as_unsigned(std::optional<std::int64_t> value) {
+  if (!value) return std::nullopt;
+  return static_cast<std::uint64_t>(*value);
+}
+
+std::optional<std::int64_t> widened(std::optional<int> value) {
+  if (!value) return std::nullopt;
+  return std::int64_t{*value};
+}
+
+Result<Receipt> receipt_row(Statement& row) {
+  Receipt receipt;
+  receipt.name = row.next_text();
+  receipt.owner = row.next_text();
+  receipt.session = row.next_text();
+  receipt.call = row.next_text();
+  receipt.turn = row.next_text();
+  receipt.provider_id = row.next_text();
+  receipt.provider_version = row.next_text();
+  receipt.provider_digest = row.next_text();
+  BERTH_TRY(receipt.scope, stored_pairs(row.next_text()));
+  BERTH_TRY(receipt.settlement, stored_settlement(row.next_text()));
+  receipt.cost = money(row.next_optional());
+  receipt.recorded_at = wall_time_from_unix_ms(row.next_integer());
+  receipt.settled_at = wall_time_from_unix_ms(row.next_integer());
+  receipt.evidence = row.next_text();
+  if (const auto exit_code = row.next_optional()) receipt.exit_code = static_cast<int>(*exit_code);
+  receipt.cause = row.next_text();
+  receipt.stdout_bytes = static_cast<std::uint64_t>(row.next_integer());
+  receipt.stderr_bytes = static_cast<std::uint64_t>(row.next_integer());
+  BERTH_TRY(receipt.timings_us, stored_timings(row.next_text()));
+  receipt.provider_cpu_ns = as_unsigned(row.next_optional());
+  receipt.provider_wall_ns = as_unsigned(row.next_optional());
+  receipt.provider_memory_peak_bytes = as_unsigned(row.next_optional());
+  receipt.provider_cost = money(row.next_optional());
+  return receipt;
+}
+
+// The parts of a receipt that may still be learned while its cost is unknown.
+void bind_evidence(Statement& statement, const Receipt& receipt, std::string_view timings) {
+  statement.text(stored(receipt.settlement)).integer(micros(receipt.cost));
+  statement.integer(unix_ms(receipt.settled_at)).text(receipt.evidence);
+  statement.integer(widened(receipt.exit_code)).text(receipt.cause);
+  statement.integer(static_cast<std::int64_t>(receipt.stdout_bytes));
+  statement.integer(static_cast<std::int64_t>(receipt.stderr_bytes)).text(timings);
+  statement.integer(as_signed(receipt.provider_cpu_ns));
+  statement.integer(as_signed(receipt.provider_wall_ns));
+  statement.integer(as_signed(receipt.provider_memory_peak_bytes));
+  statement.integer(micros(receipt.provider_cost));
+}
+
+}  // namespace
+
+Result<std::optional<Receipt>> SqliteTransaction::receipt(std::string_view name) {
+  return noted([&]() -> Result<std::optional<Receipt>> {
+    BERTH_TRY(Statement find, connection_.use(BERTH_RECEIPT_SELECT "WHERE i.name = ?"));
+    BERTH_TRY(const bool row, find.text(name).step());
+    if (!row) return std::optional<Receipt>();
+    BERTH_TRY(Receipt receipt, receipt_row(find));
+    return std::optional<Receipt>(std::move(receipt));
+  }());
+}
+
+Result<std::vector<Receipt>> SqliteTransaction::receipts(const ReceiptFilter& filter) {
+  return noted(list_receipts(filter));
+}
+
+Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilter& filter) {
+  std::string sql = BERTH_RECEIPT_SELECT "WHERE r.seq > ?";
+  if (!filter.owner.empty()) sql += " AND r.owner = ?";
+  if (!filter.session.empty()) sql += " AND r.session = ?";
+  if (!filter.provider_id.empty()) sql += " AND r.provider_id = ?";
+  if (!filter.name.empty()) sql += " AND i.name = ?";
+  if (filter.from) sql += " AND r.recorded_at >= ?";
+  if (filter.until) sql += " AND r.recorded_at < ?";
+  if (filter.unknown_cost_only) sql += " AND r.cost IS NULL";
+  sql += " ORDER BY r.seq LIMIT ?";
+  std::int64_t after = 0;
+  if (!filter.after_name.empty()) {
+    BERTH_TRY(Statement find,
+              connection_.use("SELECT r.seq FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
+                              "i.name = ?"));
+    BERTH_TRY(const bool row, find.text(filter.after_name).step());
+    if (!row)
+      return fail(ErrorKind::kNotFound,
+                  fmt::format("no receipt has the name {} to go on from", filter.after_name));
+    after = find.next_integer();
+  }
+  BERTH_TRY(Statement rows, connection_.use(sql));
+  rows.integer(after);
+  for (const std::string* text : {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
+    if (!text->empty()) rows.text(*text);
+  if (filter.from) rows.integer(unix_ms(*filter.from));
+  if (filter.until) rows.integer(unix_ms(*filter.until));
+  rows.integer(static_cast<std::int64_t>(filter.count_max));
+  std::vector<Receipt> found;
+  for (;;) {
+    BERTH_TRY(const bool row, rows.step());
+    if (!row) return found;
+    BERTH_TRY(Receipt receipt, receipt_row(rows));
+    found.push_back(std::move(receipt));
+  }
+}
+
+Status SqliteTransaction::insert_receipt(const Receipt& receipt) {
+  return noted(write_receipt(receipt));
+}
+
+Status SqliteTransaction::write_receipt(const Receipt& receipt) {
+  BERTH_CHECK_OK(begin_write());
+  BERTH_TRY(const std::int64_t seq, seq_of(receipt.name));
+  BERTH_TRY(Statement insert,
+            connection_.use("INSERT INTO receipts (intent, owner, session, call, turn, provider_id, "
+                            "provider_version, provider_digest, scope, recorded_at, settlement, cost, "
+                            "settled_at, evidence, exit_code, cause, stdout_bytes, stderr_bytes, "
+                            "timings, provider_cpu_ns, provider_wall_ns, provider_memory_peak_bytes, "
+                            "provider_cost) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON "
+                            "CONFLICT (intent) DO NOTHING"));
+  const std::string scope = stored(receipt.scope);
+  const std::string timings = stored(receipt.timings_us);
+  insert.integer(seq).text(receipt.owner).text(receipt.session).text(receipt.call);
+  insert.text(receipt.turn).text(receipt.provider_id).text(receipt.provider_version);
+  insert.text(receipt.provider_digest).text(scope).integer(unix_ms(receipt.recorded_at));
+  bind_evidence(insert, receipt, timings);
+  BERTH_TRY(const std::int64_t changed, insert.run());
+  if (changed != 1)
+    return fail(ErrorKind::kConflict,
+                fmt::format("a receipt of intent {} is recorded already", receipt.name));
+  return {};
+}
+
+Status SqliteTransaction::settle_receipt(const Receipt& receipt) {
+  return noted(rewrite_receipt(receipt));
+}
+
+Status SqliteTransaction::rewrite_receipt(const Receipt& receipt) {
+  BERTH_CHECK_OK(begin_write());
+  if (!receipt.cost)
+    return fail(ErrorKind::kConflict,
+                fmt::format("receipt {} cannot be settled without a cost", receipt.name));
+  BERTH_TRY(const std::int64_t seq, seq_of(receipt.name));
+  BERTH_TRY(Statement update,
+            connection_.use("UPDATE receipts SET settlement = ?, cost = ?, settled_at = ?, evidence = "
+                            "?, exit_code = ?, cause = ?, stdout_bytes = ?, stderr_bytes = ?, timings "
+                            "= ?, provider_cpu_ns = ?, provider_wall_ns = ?, "
+                            "provider_memory_peak_bytes = ?, provider_cost = ? WHERE intent = ? AND "
+                            "cost IS NULL AND owner = ?"));
+  const std::string timings = stored(receipt.timings_us);
+  bind_evidence(update, receipt, timings);
+  BERTH_TRY(const std::int64_t changed, update.integer(seq).text(receipt.owner).run());
+  if (changed != 1)
+    return fail(ErrorKind::kConflict,
+                fmt::format("receipt {} is not one of unknown cost of this owner", receipt.name));
+  return {};
+}
+
+}  // namespace berth::sqlite
