@@ -17,7 +17,7 @@
 #include <string>
 
 #include "berth/abi.h"
-#include "berth/detail/answer.hpp"
+#include "berth/answer.hpp"
 #include "berth/host.hpp"
 
 namespace berth {
