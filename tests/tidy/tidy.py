@@ -261,7 +261,7 @@ FORBIDDEN_EVERYWHERE = [
 FORBIDDEN_IN_CODE = [
     (re.compile(r"\b(TOD[O]|FIXM[E]|XX[X])\b|\bnot implemente[d]\b"), "is unfinished work"),
     (re.compile(r"\bGTEST_SKI[P]\b|\bDISABLE[D]_\w|\bunittest\.ski[p]"), "switches a test off"),
-    (re.compile(r"\b(class|struct|namespace|enum class)\s+\w*(Manager|Handler|Util|Instance|manager|handler|util|instance)s?\b"),
+    (re.compile(r"(?<![<,] )(?<!<)\b(class|struct|namespace|enum class)\s+\w*(Manager|Handler|Util|Instance|manager|handler|util|instance)s?\b"),
      "a name must say what the thing is; manager, handler, util and instance do not"),
 ]
 FORBIDDEN_FILE_NAME = re.compile(r"(^|_)(util|utils|helper|helpers|manager|handler|misc|common)(_|\.|$)")

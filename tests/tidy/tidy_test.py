@@ -143,6 +143,9 @@ class Words(TidyTest):
     def test_a_name_that_says_nothing_is_found(self):
         self.refuses("words", {"core/a.h": "class SandboxManager {};\n"}, "a name must say")
 
+    def test_a_template_parameter_may_have_the_name_its_library_gives_it(self):
+        self.accepts("words", {"core/a.h": "template <class Handler>\nvoid f(Handler h);\n"})
+
     def test_a_file_name_that_says_nothing_is_found(self):
         self.refuses("words", {"core/string_utils.h": "int a;\n"}, "file's name")
 
