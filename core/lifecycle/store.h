@@ -32,6 +32,8 @@ struct IntentFilter {
   bool unresolved_only = false;  // everything but RELEASED
   std::size_t count_max = 1000;
   std::string after_name;  // paging: rows after this one in order
+  // False: `result` stays empty, for lists. Such an intent must not be written back.
+  bool with_results = true;
 };
 
 struct ReceiptFilter {
@@ -55,12 +57,17 @@ class Transaction {
   virtual Result<std::optional<Intent>> intent(std::string_view name) = 0;
   virtual Result<std::optional<Intent>> intent_of_call(const CallKey& key) = 0;
   virtual Result<std::vector<Intent>> intents(const IntentFilter& filter) = 0;
+  // An unresolved intent of the provider whose scope is another one, if any. Asked by every
+  // reservation: a store with an index answers it quickly; this default walks the open intents.
+  virtual Result<std::optional<Intent>> unresolved_in_other_scope(std::string_view provider_id,
+                                                                  const Scope& scope);
   // kConflict when the name or the call exists.
   virtual Status insert_intent(const Intent& intent) = 0;
   // Writes every field where the stored revision is `expected_revision`, and stores
   // intent.revision; kConflict when it is not.
   virtual Status update_intent(const Intent& intent, std::uint64_t expected_revision) = 0;
 
+  // kNotFound when no intent has the name, as for insert_receipt.
   virtual Status append_journal(const JournalEntry& entry) = 0;
   virtual Result<std::vector<JournalEntry>> journal(std::string_view name) = 0;
 

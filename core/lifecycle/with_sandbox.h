@@ -4,6 +4,7 @@
 #define BERTH_CORE_LIFECYCLE_WITH_SANDBOX_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@
 namespace berth {
 
 class Clock;
+class InFlight;
+
+// What one process works on at the moment. Services of the same provider in one process share one.
+std::shared_ptr<InFlight> make_in_flight();
 
 // The bounds of lifecycle rule 7.
 struct LifecycleLimits {
@@ -42,6 +47,7 @@ struct LifecycleServices {
   const Billing* billing = nullptr;    // null: usage is recorded, nothing is debited
   Money price = Money::micros(50'000);
   LifecycleLimits limits = {};
+  std::shared_ptr<InFlight> in_flight = make_in_flight();
 };
 
 struct SandboxRequest {
@@ -53,6 +59,9 @@ struct SandboxRequest {
   std::function<void(std::string_view)> on_stage = {};  // progress for people; may be empty
   // Overrides limits.application_deadline when set.
   std::optional<Duration> deadline;
+  // What must be waited for between reservation and dispatch (a worker to start, a slot to become
+  // free); empty: nothing, and both are one commit. An error refuses the call.
+  std::function<Task<Status>()> prepare = {};
 };
 
 // A confirmed sandbox as the body sees it. Operations share the call's cancellation and deadline.
