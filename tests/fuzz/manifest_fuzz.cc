@@ -1,6 +1,7 @@
 // A manifest is understood or refused with findings, and one that is understood can be read again.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/json.h"
