@@ -48,6 +48,7 @@ CREATE TABLE intents (
   CHECK (dispatched = 1 OR state IN ('INTENDED', 'RELEASED'))
 ) STRICT;
 CREATE INDEX intents_unresolved ON intents (owner, session) WHERE state <> 'RELEASED';
+CREATE INDEX intents_open_of_provider ON intents (provider_id, scope) WHERE state <> 'RELEASED';
 
 CREATE TABLE results (
   intent INTEGER PRIMARY KEY REFERENCES intents (seq),

@@ -216,15 +216,15 @@ Task<Result<std::size_t>> SqliteStore::expire_results(WallTime before, std::size
                                                       std::size_t pages_max) {
   auto dropped = std::make_shared<std::size_t>(0);
   Inside& inside = *inside_;
-  const Status done = co_await inside.writing.submit(
-      [dropped, before, count_max, pages_max, &inside](Transaction& rows) -> Status {
-        // The writer makes no other kind of transaction.
-        auto& own = static_cast<SqliteTransaction&>(rows);
-        BERTH_TRY(const std::int64_t count, own.expire_results(before, count_max));
-        *dropped = static_cast<std::size_t>(count);
-        inside.pages_to_release.store(count > 0 ? pages_max : 0);
-        return {};
-      });
+  UnitOfWork work = [dropped, before, count_max, pages_max, &inside](Transaction& rows) -> Status {
+    // The writer makes no other kind of transaction.
+    auto& own = static_cast<SqliteTransaction&>(rows);
+    BERTH_TRY(const std::int64_t count, own.expire_results(before, count_max));
+    *dropped = static_cast<std::size_t>(count);
+    inside.pages_to_release.store(count > 0 ? pages_max : 0);
+    return {};
+  };
+  const Status done = co_await inside.writing.submit(std::move(work));
   if (!done) co_return fail(done.error());
   co_return *dropped;
 }

@@ -20,9 +20,13 @@ constexpr std::size_t kListedResultBytesMax = std::size_t{256} << 20;
   "i.provider_digest, i.spec_digest, i.scope, i.boot_id, i.host_id, i.lock_path, i.state, "      \
   "i.dispatched, i.cancel_requested, i.ref, i.result_expired, i.created_at, i.updated_at, "      \
   "i.cleanup_attempts, i.last_error, i.last_stage, i.revision"
+#define BERTH_WITH_RESULT "LEFT JOIN results r ON r.intent = i.seq "
 #define BERTH_INTENT_AND_RESULT \
-  "SELECT " BERTH_INTENT_COLUMNS \
-  ", r.intent, r.document FROM intents i LEFT JOIN results r ON r.intent = i.seq "
+  "SELECT " BERTH_INTENT_COLUMNS ", r.intent, r.document FROM intents i " BERTH_WITH_RESULT
+#define BERTH_OPEN_OF_PROVIDER                                                          \
+  "SELECT " BERTH_INTENT_COLUMNS                                                        \
+  ", r.intent, r.document FROM intents i INDEXED BY intents_open_of_provider "          \
+  BERTH_WITH_RESULT "WHERE i.state <> 'RELEASED' AND i.provider_id = ? AND "
 
 Status check_scope(const Scope& scope) {
   for (const auto& [field, value] : scope)
@@ -179,6 +183,22 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
     }
     found.push_back(std::move(intent));
   }
+}
+
+Result<std::optional<Intent>> SqliteTransaction::unresolved_in_other_scope(
+    std::string_view provider_id, const Scope& scope) {
+  return noted([&]() -> Result<std::optional<Intent>> {
+    const std::string text = stored(scope);
+    // Two ranges of an index: one comparison for inequality would read every open intent.
+    for (const std::string_view sql :
+         {BERTH_OPEN_OF_PROVIDER "i.scope < ? LIMIT 1",
+          BERTH_OPEN_OF_PROVIDER "i.scope > ? LIMIT 1"}) {
+      BERTH_TRY(Statement find, connection_.use(sql));
+      BERTH_TRY(auto intent, one_intent(find.text(provider_id).text(text)));
+      if (intent) return intent;
+    }
+    return std::optional<Intent>();
+  }());
 }
 
 Status SqliteTransaction::insert_intent(const Intent& intent) { return noted(write_intent(intent)); }

@@ -32,6 +32,8 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   Result<std::optional<Intent>> intent(std::string_view name) override;
   Result<std::optional<Intent>> intent_of_call(const CallKey& key) override;
   Result<std::vector<Intent>> intents(const IntentFilter& filter) override;
+  Result<std::optional<Intent>> unresolved_in_other_scope(std::string_view provider_id,
+                                                          const Scope& scope) override;
   Status insert_intent(const Intent& intent) override;
   Status update_intent(const Intent& intent, std::uint64_t expected_revision) override;
 
