@@ -12,6 +12,7 @@
 #include "core/base/sha256.h"
 #include "core/lifecycle/guards.h"
 #include "core/lifecycle/names.h"
+#include "core/lifecycle/removal.h"
 #include "core/lifecycle/replay.h"
 
 namespace berth {
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::size_t kStageBytesMax = 128;
 constexpr std::size_t kTimingsMax = 32;
-constexpr Duration kScopeDeadline = std::chrono::seconds(30);
 
 std::int64_t to_us(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
@@ -42,11 +42,11 @@ Task<CallEnd> Call::proceed(Body body) {
       request_.cancellation->requested())
     co_return ended(CallEnd::Status::kCancelled, ErrorKind::kCancelled,
                     "cancelled before anything was reserved");
-  Result<Scope> scope = co_await current_scope();
+  const Result<const Scope*> scope = co_await current_scope(services_);
   if (!scope)
     co_return ended(CallEnd::Status::kInfrastructureError, scope.error().kind(),
                     scope.error().message());
-  Result<std::string> name = intent_name(*scope, request_.key);
+  Result<std::string> name = intent_name(**scope, request_.key);
   if (!name)
     co_return ended(CallEnd::Status::kRefused, name.error().kind(), name.error().message());
   name_ = std::move(*name);
@@ -63,25 +63,10 @@ Task<CallEnd> Call::proceed(Body body) {
   }
   watch_caller();
   watch_deadline();
-  CallEnd end = co_await reserve_and_go(std::move(*scope), std::move(body));
+  CallEnd end = co_await reserve_and_go(std::move(body));
   unwatch_.request(Cancellation::Reason::kShutdown);
   caller_subscription_.reset();
   co_return end;
-}
-
-Task<Result<Scope>> Call::current_scope() {
-  const std::shared_ptr<InFlight> in_flight = services_.in_flight;
-  if (!in_flight->scope) {
-    Answer<Scope> answer =
-        co_await services_.provider.scope(context(services_.clock.now() + kScopeDeadline, nullptr));
-    if (!answer.outcome.done())
-      co_return fail(ErrorKind::kUnavailable,
-                     fmt::format("provider '{}' does not say in which scope it works ({}); nothing "
-                                 "was reserved",
-                                 provider().id, describe(answer.outcome)));
-    in_flight->scope = std::move(answer.value);
-  }
-  co_return *in_flight->scope;
 }
 
 void Call::watch_caller() {
@@ -108,7 +93,7 @@ void Call::stop(Cancellation::Reason reason) {
   if (sandbox_confirmed_) start_delete();
 }
 
-Intent Call::make_intent(Scope scope) const {
+Intent Call::make_intent() const {
   const ProviderIdentity& identity = provider();
   Intent intent;
   intent.name = name_;
@@ -118,7 +103,7 @@ Intent Call::make_intent(Scope scope) const {
   intent.provider_version = identity.version;
   intent.provider_digest = identity.digest;
   intent.spec_digest = spec_digest_;
-  intent.scope = std::move(scope);
+  intent.scope = *services_.in_flight->scope;
   intent.holder = services_.self;
   intent.created_at = services_.clock.wall_now();
   intent.updated_at = intent.created_at;
@@ -126,18 +111,18 @@ Intent Call::make_intent(Scope scope) const {
   return intent;
 }
 
-Task<CallEnd> Call::reserve_and_go(Scope scope, Body body) {
+Task<CallEnd> Call::reserve_and_go(Body body) {
   note_stage("reserve");
   const bool dispatch = !request_.prepare;
   ReserveRequest wanted;
-  wanted.intent = make_intent(std::move(scope));
+  wanted.intent = make_intent();
   wanted.dispatch = dispatch;
   Result<Reserved> reserved = co_await reserve(services_.store, pricing_, std::move(wanted));
   if (!reserved) {
     const bool unknown = reserved.error().kind() == ErrorKind::kUnknownOutcome;
     if (!unknown || guard(Guard::kCommitKnown))
       co_return co_await answer_failed_reservation(std::move(reserved).error());
-    Intent assumed = make_intent(*services_.in_flight->scope);
+    Intent assumed = make_intent();
     assumed.revision = 1;
     progress_.emplace(std::move(assumed));
     co_return co_await create_and_go(std::move(body));

@@ -12,6 +12,7 @@
 #include "core/lifecycle/clock.h"
 #include "core/lifecycle/commits.h"
 #include "core/lifecycle/in_flight.h"
+#include "core/lifecycle/signal.h"
 #include "core/lifecycle/with_sandbox.h"
 
 namespace berth {
@@ -35,10 +36,9 @@ class Call final : public Sandbox, public std::enable_shared_from_this<Call> {
   void watch_caller();
   void watch_deadline();
   void stop(Cancellation::Reason reason);
-  Task<Result<Scope>> current_scope();
-  Task<CallEnd> reserve_and_go(Scope scope, Body body);
+  Task<CallEnd> reserve_and_go(Body body);
   Task<CallEnd> answer_failed_reservation(Error error);
-  Intent make_intent(Scope scope) const;
+  Intent make_intent() const;
   // Nothing when dispatched; else how the call ended before dispatch.
   Task<std::optional<CallEnd>> prepare_and_dispatch();
 

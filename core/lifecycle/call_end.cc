@@ -1,20 +1,18 @@
 // The way out: the one delete, the release, and what is kept when it does not come that far.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <utility>
 
 #include "core/lifecycle/call.h"
 #include "core/lifecycle/guards.h"
+#include "core/lifecycle/removal.h"
 #include "core/lifecycle/replay.h"
 
 namespace berth {
 namespace {
 
-constexpr Duration kDeletePauseMin = std::chrono::milliseconds(200);
-constexpr Duration kDeletePauseMax = std::chrono::seconds(5);
 constexpr Duration kCommitPause = std::chrono::milliseconds(50);
 constexpr int kCommitTries = 3;
 
@@ -40,20 +38,11 @@ Task<void> Call::ensure_deleted() {
   while (!delete_ended_) co_await delete_ended_signal_.wait();
 }
 
-// Asks until the provider confirms that the sandbox is gone, within the cleanup's budget.
 Task<void> Call::delete_until_confirmed() {
   note_stage("cleanup");
   const Instant began = services_.clock.now();
-  const Instant until = began + services_.limits.cleanup_budget;
-  Duration pause = kDeletePauseMin;
-  for (;;) {
-    deleted_ = co_await services_.provider.destroy(context(until, nullptr), name_, progress_->ref());
-    if (event_of_destroy(deleted_, {}).kind == EventKind::kDeleteConfirmed) break;
-    const Instant next = services_.clock.now() + pause;
-    if (next >= until) break;
-    co_await services_.clock.sleep_until(next, nullptr);
-    pause = std::min(2 * pause, kDeletePauseMax);
-  }
+  deleted_ = co_await remove_sandbox(services_, name_, progress_->ref(),
+                                     context(began, nullptr).on_stage);
   add_timing("cleanup", services_.clock.now() - began);
   delete_ended_ = true;
   // A command that never answers is not waited for once its sandbox is gone or given up.

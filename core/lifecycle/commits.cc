@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/lifecycle/guards.h"
+#include "core/lifecycle/removal.h"
 
 namespace berth {
 namespace {
@@ -126,15 +127,6 @@ Status insert_reserved(Transaction& transaction, const ReserveRequest& request, 
                                      std::string(to_string(dispatch.kind)), {}, dispatch.at});
 }
 
-// What changed between two scopes, for people.
-std::string scope_difference(const Scope& open, const Scope& now) {
-  for (std::size_t i = 0; i < open.size() && i < now.size(); ++i) {
-    if (open[i] != now[i])
-      return fmt::format("{} was '{}' and is now '{}'", open[i].first, open[i].second, now[i].second);
-  }
-  return fmt::format("it had {} fields and has {} now", open.size(), now.size());
-}
-
 Status check_scope(Transaction& transaction, const Intent& intent) {
   if (!guard(Guard::kScopeUnchanged)) return {};
   BERTH_TRY(const std::optional<Intent> open,
@@ -189,8 +181,8 @@ Task<Result<Effects>> Progress::commit(Store& store, const Pricing& pricing, Ste
   if (has_step) job->steps.push_back(std::move(step));
   job->pricing = pricing;
   pending_.clear();
-  const Status status =
-      co_await store.commit([job](Transaction& transaction) { return job->run(transaction); });
+  UnitOfWork work = [job](Transaction& transaction) { return job->run(transaction); };
+  const Status status = co_await store.commit(std::move(work));
   if (!status) {
     // Never dropped for a fault of the store: it is not known what was written.
     pending_ = std::move(job->steps);
@@ -212,7 +204,7 @@ Task<Result<Reserved>> reserve(Store& store, const Pricing& pricing, ReserveRequ
   auto job = std::make_shared<Job>();
   job->request = std::move(request);
   job->pricing = pricing;
-  const Status status = co_await store.commit([job](Transaction& transaction) -> Status {
+  UnitOfWork work = [job](Transaction& transaction) -> Status {
     job->reserved = {};
     const Intent& intent = job->request.intent;
     BERTH_TRY(job->reserved.earlier, transaction.intent_of_call(intent.key));
@@ -228,7 +220,8 @@ Task<Result<Reserved>> reserve(Store& store, const Pricing& pricing, ReserveRequ
     BERTH_CHECK_OK(insert_reserved(transaction, job->request, reserved));
     job->reserved.intent = std::move(reserved);
     return {};
-  });
+  };
+  const Status status = co_await store.commit(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(job->reserved);
 }
@@ -240,13 +233,14 @@ Task<Result<Reserved>> read_call(Store& store, CallKey key) {
   };
   auto job = std::make_shared<Job>();
   job->key = std::move(key);
-  const Status status = co_await store.read([job](Transaction& transaction) -> Status {
+  UnitOfWork work = [job](Transaction& transaction) -> Status {
     job->reserved = {};
     BERTH_TRY(job->reserved.earlier, transaction.intent_of_call(job->key));
     if (!job->reserved.earlier) return {};
     BERTH_TRY(job->reserved.receipt, transaction.receipt(job->reserved.earlier->name));
     return {};
-  });
+  };
+  const Status status = co_await store.read(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(job->reserved);
 }
