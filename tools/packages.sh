@@ -18,7 +18,8 @@ packages_for() {
 # Prints those of its arguments that are not installed, one a line.
 missing_packages() {
   local installed
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null |
+  # dpkg-query fails when it has never heard of one of them; what it prints is right all the same.
+  installed=$({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null || true; } |
     sed -n 's/^installed //p')
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
 }

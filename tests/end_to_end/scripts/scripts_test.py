@@ -11,11 +11,13 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
-ORDINARY = ("bash awk cat dirname env grep head mkdir mktemp readlink rm sed tail tee").split()
+ORDINARY = ("bash awk cat dirname env grep head mkdir mktemp readlink rm sed tail tee test wc").split()
 
 FAKES = {
-    # Installed is whatever the file `installed` says.
-    "dpkg-query": 'while read -r name; do echo "installed $name"; done <"$FAKE/installed"',
+    # Installed is whatever the file `installed` says; like the real one it fails when it does not know
+    # a package.
+    "dpkg-query": 'while read -r name; do echo "installed $name"; done <"$FAKE/installed"; '
+                  'exec test "$(wc -l <"$FAKE/installed")" -ge "$(cat "$FAKE/known")"',
     "apt-get": 'echo "apt-get $*" >>"$FAKE/calls"; if [ -e "$FAKE/apt_fails" ]; then '
                'echo "E: no network"; exit 100; fi; case "$*" in install*) '
                'for word; do echo "$word"; done >>"$FAKE/installed";; esac',
@@ -77,6 +79,7 @@ class ScriptTest(unittest.TestCase):
         lines = (SOURCE / "tools/packages.txt").read_text().splitlines()
         names = [line.split("#")[0].split()[0] for line in lines if line.split("#")[0].strip()]
         self.set("installed", "".join(f"{name}\n" for name in names if name not in but))
+        self.set("known", str(len(names)))
 
     def run_script(self, *words, stdin="", cwd=None):
         return subprocess.run([str(self.root / words[0]), *words[1:]], cwd=cwd or self.top,
