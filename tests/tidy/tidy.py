@@ -214,19 +214,22 @@ def check_built(tree):
 
 
 def functions(lines):
-    """(first line, last line) of what looks like a function body in the house's formatting: a line
-    that ends in ') ... {' and the first following line that is '}' at the same indentation."""
+    """(first line, last line) of what looks like a function in the house's formatting: a statement
+    that ends in ') ... {', and the first following line that is '}' at the statement's indentation."""
     at = 0
     while at < len(lines):
-        line = lines[at]
-        indent = len(line) - len(line.lstrip(" "))
-        looks = (line.endswith("{") and indent <= 4 and ")" in line and
-                 not re.match(r"\s*(\}|if|for|while|switch|do|else|try|catch|namespace|class|enum)\b", line))
-        if looks:
+        first = at
+        if lines[at].endswith("{"):
+            while first > 0 and not re.search(r"([;{}]|:|\*/)$|^\s*(//|#|$)", lines[first - 1]):
+                first -= 1
+        head = " ".join(line.strip() for line in lines[first:at + 1])
+        indent = len(lines[first]) - len(lines[first].lstrip(" "))
+        if (head.endswith("{") and ")" in head and indent <= 4 and
+                not re.match(r"(\}|if|for|while|switch|do|else|try|catch|namespace|class|enum|typedef|struct)\b", head)):
             close = next((i for i in range(at + 1, len(lines))
                           if re.match(rf"^ {{{indent}}}\}}[;,)]*\s*(//.*)?$", lines[i])), None)
             if close is not None:
-                yield at + 1, close + 1
+                yield first + 1, close + 1
                 at = close
         at += 1
 
@@ -252,7 +255,7 @@ def check_length(tree):
 
 # Written with one-letter classes so that this file does not contain what it forbids.
 FORBIDDEN_EVERYWHERE = [
-    (re.compile(r"/wor[k]/(main|shared|steering)|/farm[/-]|/tmp/(bash_job[s]|tea[m])|/roo[t]/"),
+    (re.compile(r"/wor[k]/(main|shared|steering)(?![.\w])|/farm[/-]|/tmp/(bash_job[s]|tea[m])|/roo[t]/"),
      "names a path of one particular machine"),
     (re.compile(r"deb\.debia[n]\.org|registry\.npmj[s]"), "names the host of a package registry"),
     (re.compile(r"\b(design|reference)/[a-z0-9-]+\.m[d]\b"), "refers to a document outside the tree"),
@@ -264,7 +267,7 @@ FORBIDDEN_IN_CODE = [
     (re.compile(r"(?<![<,] )(?<!<)\b(class|struct|namespace|enum class)\s+\w*(Manager|Handler|Util|Instance|manager|handler|util|instance)s?\b"),
      "a name must say what the thing is; manager, handler, util and instance do not"),
 ]
-FORBIDDEN_FILE_NAME = re.compile(r"(^|_)(util|utils|helper|helpers|manager|handler|misc|common)(_|\.|$)")
+FORBIDDEN_FILE_NAME = re.compile(r"(^|_)(util|utils|helpers|manager|handler|misc|common)(_|\.|$)")
 OWNED_CALL = re.compile(r"(?<![\w.>:])(::close|::kill|dlopen|dlclose|::dlopen|::dlclose)\(")
 
 

@@ -126,6 +126,14 @@ class Length(TidyTest):
         body = "  int f() const {\n" + "    g();\n" * 90 + "  }\n"
         self.refuses("length", {"core/a.h": "class A {\n" + body + "};\n"}, "92 lines")
 
+    def test_a_long_function_with_a_long_signature_needs_a_reason(self):
+        long = self.LONG_FUNCTION.replace("int f() {", "int f(int a,\n      int b) {")
+        self.refuses("length", {"core/a.cc": long}, "93 lines")
+
+    def test_a_constructor_ends_where_its_own_brace_closes(self):
+        text = "A::A(int b)\n    : b_(b) {\n  f();\n}\n" + "int g();\n" * 90 + "int h() {\n  if (b) {\n  }\n}\n"
+        self.accepts("length", {"core/a.cc": text})
+
     def test_a_long_function_with_a_reason_is_accepted(self):
         self.accepts("length", {"core/a.cc": "// Long because it is one switch.\n" + self.LONG_FUNCTION})
 
