@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace berth::bench {
 
 Task<Result<Samples>> lookups(Provider& provider, int count) {
   Samples samples;
   for (int i = -count / 10; i < count; ++i) {
     const Instant begun = now();
-    const auto answer = co_await provider.lookup(
-        OperationContext{.deadline = begun + std::chrono::seconds(10)}, "berth-bench-unknown");
+    OperationContext context{.deadline = begun + std::chrono::seconds(10)};
+    const auto answer = co_await provider.lookup(std::move(context), "berth-bench-unknown");
     const Duration took = now() - begun;
     if (!answer.outcome.done())
       co_return fail(ErrorKind::kInternal,
