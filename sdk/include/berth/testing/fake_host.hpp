@@ -360,7 +360,6 @@ class FakeHost {
     if (every != 0 && call->since_pause_bytes >= every) {
       call->paused = true;
       call->ready_signal.lower();
-      if (call->behaviour.resume_by_itself) call->ready_signal.raise();
       return BERTH_OUTPUT_PAUSE;
     }
     return BERTH_OUTPUT_ACCEPTED;
@@ -469,6 +468,7 @@ inline void FakeHost::fill_table() {
   table_.op_ready_fd = [](void* ctx, berth_op op) -> std::int32_t {
     const std::lock_guard lock(of(ctx).mutex_);
     const auto call = of(ctx).find(op, "op_ready_fd");
+    if (call && call->paused && call->behaviour.resume_by_itself) of(ctx).resume_locked(*call);
     return call ? call->ready_signal.fd() : -1;
   };
   table_.op_wait = [](void* ctx, berth_op op, std::uint64_t timeout_ns) { return of(ctx).wait_ready(op, timeout_ns); };
