@@ -1,0 +1,282 @@
+#include "tools/berth/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tools/berth/help_formatter.h"
+#include "tools/berth/help_texts.h"
+#include "tools/berth/values.h"
+
+namespace berth::cli {
+namespace {
+
+// What a chosen subcommand turns into, after everything has been parsed.
+struct Draft {
+  CommonOptions common;
+  std::optional<CommandOptions> command;
+  WallTime now;
+};
+
+template <class T, class Parse>
+CLI::Option* add_value(CLI::App& app, const std::string& name, T& into, Parse parse,
+                       const std::string& description) {
+  return app.add_option_function<std::string>(
+      name,
+      [&into, parse, name](const std::string& text) {
+        auto value = parse(text);
+        if (!value) throw CLI::ValidationError(name, value.error().message());
+        into = *value;
+      },
+      description);
+}
+
+void add_choice(CLI::App& app, const std::string& name, std::string& into,
+                const std::vector<std::string>& choices, const std::string& description) {
+  const auto parse = [choices](const std::string& text) -> Result<std::string> {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
+    return fail(ErrorKind::kInvalidArgument,
+                fmt::format("'{}' is not {}", text.substr(0, 64), fmt::join(choices, " or ")));
+  };
+  add_value(app, name, into, parse, description)->type_name(fmt::format("{}", fmt::join(choices, "|")));
+}
+
+void add_common(CLI::App& app, Draft& draft) {
+  app.add_flag("--json", draft.common.json, "print one JSON document on standard output");
+  app.add_option("--state-dir", draft.common.state_dir,
+                 "where intents, receipts and provider state live (default: $BERTH_STATE_DIR, "
+                 "else $XDG_STATE_HOME/berth, else ~/.local/state/berth)")
+      ->type_name("DIR");
+  app.add_option("--config", draft.common.config,
+                 "the host's configuration (default: $XDG_CONFIG_HOME/berth/config.json, "
+                 "else ~/.config/berth/config.json; it may be missing)")
+      ->type_name("FILE");
+}
+
+// A subcommand whose options live in `options`, which must outlive the parse.
+template <class Options>
+CLI::App& add_command(CLI::App& parent, Draft& draft, Options& options, const std::string& name,
+                      const std::string& description, std::string_view footer) {
+  CLI::App& app = *parent.add_subcommand(name, description);
+  app.footer(std::string(footer));
+  app.set_help_flag("-h,--help", "this text");
+  add_common(app, draft);
+  app.callback([&draft, &options] { draft.command = options; });
+  return app;
+}
+
+void add_text(CLI::App& app, const std::string& name, std::string& into,
+                  const std::string& type, const std::string& description) {
+  app.add_option(name, into, description)->type_name(type);
+}
+
+void add_run_limits(CLI::App& app, RunOptions& options) {
+  add_value(
+      app, "--timeout", options.timeout, parse_duration,
+      "end the program after this long, such as 30, 1.5s or 2m (default: only the deadline of the "
+      "whole call, 5 minutes)")
+      ->type_name("DURATION");
+  add_value(app, "--memory", options.limits.memory_bytes, parse_size,
+            "memory and swap of the sandbox, such as 512M")
+      ->type_name("SIZE");
+  add_value(app, "--cpus", options.limits.cpu_millis, parse_cpus, "CPUs, such as 0.5 or 2")
+      ->type_name("NUMBER");
+  add_value(app, "--processes", options.limits.processes, parse_count,
+            "processes and threads together")
+      ->type_name("COUNT");
+  add_value(app, "--disk", options.limits.disk_bytes, parse_size,
+            "everything the program may write, such as 1G")
+      ->type_name("SIZE");
+  add_choice(app, "--network", options.network, {"none", "open"},
+             "none: nothing but loopback (the default); open: what the provider's sandboxes can "
+             "reach, refused where it has no such thing");
+}
+
+void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
+  CLI::App& app = add_command(parent, draft, options, "run",
+                              "Run a Python or JavaScript program in a sandbox", kRunFooter);
+  app.add_option("FILE", options.file, "the program; - reads it from standard input")->required();
+  add_choice(app, "--language", options.language, {"python", "javascript"},
+             "default: by the name's ending: .py; .js .mjs .cjs; else python");
+  add_text(app, "--title", options.title, "TEXT",
+               "what the call is called, also in the names of saved charts (default: FILE's name)");
+  app.add_option("--file", options.input_files,
+                 "a file the program finds in its work folder, under the same name; may be given "
+                 "several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_text(app, "--output", options.output, "DIR",
+               "where charts are saved, as TITLE-1.png and so on; made when missing (default: the "
+               "current folder; with --json charts are saved only when this is given)");
+  app.add_flag("--replace", options.replace,
+               "replace charts of the same name; otherwise the next free number is taken");
+  add_run_limits(app, options);
+  add_text(app, "--provider", options.provider, "ID",
+               "which provider (default: the configuration's, else local)");
+  add_text(app, "--owner", options.owner, "NAME",
+               "who pays and may look (default: your user name)");
+  add_text(app, "--session", options.session, "NAME", "default: cli");
+  add_text(app, "--call", options.call, "ID",
+               "one run for ever: the same call again gives the recorded answer, free (default: "
+               "a new random one)");
+  add_text(app, "--turn", options.turn, "ID", "what debits are rounded over (default: the call)");
+  app.add_flag("--quiet", options.quiet, "say nothing on standard error but errors");
+}
+
+void add_provider(CLI::App& parent, Draft& draft, ProviderListOptions& list,
+                  ProviderInspectOptions& inspect) {
+  CLI::App& group = *parent.add_subcommand("provider", "See which providers there are");
+  group.require_subcommand(1);
+  group.footer(std::string(kProviderFooter));
+  add_command(group, draft, list, "list",
+              "List the search path: what was found, shadowed, refused or quarantined, and why",
+              kProviderListFooter);
+  CLI::App& app = add_command(group, draft, inspect, "inspect",
+                              "Judge one provider without running any of its code",
+                              kProviderInspectFooter);
+  app.add_option("SUBJECT", inspect.subject, "a shared object, or the id of an installed provider")
+      ->type_name("FILE|ID")
+      ->required();
+}
+
+void add_intents(CLI::App& parent, Draft& draft, IntentsOptions& options) {
+  CLI::App& app = add_command(parent, draft, options, "intents",
+                              "Show the durable record of each call's sandbox", kIntentsFooter);
+  app.add_option("NAME", options.name, "one intent, with its journal");
+  app.add_flag("--unresolved", options.unresolved, "only those whose sandbox may still exist");
+  add_text(app, "--owner", options.owner, "NAME", "only this owner's");
+  add_text(app, "--session", options.session, "NAME", "only this session's");
+  add_text(app, "--provider", options.provider, "ID", "only this provider's");
+  add_value(app, "--limit", options.count_max, parse_count, "at most this many (default: 1000)")
+      ->type_name("COUNT");
+}
+
+void add_session(CLI::App& parent, Draft& draft, SessionRetireOptions& options) {
+  CLI::App& group = *parent.add_subcommand("session", "End a session for ever");
+  group.require_subcommand(1);
+  group.footer(std::string(kSessionFooter));
+  CLI::App& app = add_command(group, draft, options, "retire",
+                              "Refuse new calls of a session and clean what it still has",
+                              kSessionFooter);
+  app.add_option("OWNER", options.owner, "the session's owner")->required();
+  app.add_option("SESSION", options.session, "the session")->required();
+}
+
+void add_reconcile(CLI::App& parent, Draft& draft, ReconcileOptions& options) {
+  CLI::App& app = add_command(
+      parent, draft, options, "reconcile",
+      "Settle calls that were interrupted: find their sandboxes, adopt, fence and delete them",
+      kReconcileFooter);
+  add_text(app, "--name", options.name, "NAME", "only this intent");
+  add_text(app, "--owner", options.owner, "NAME", "only this owner's intents");
+  add_text(app, "--provider", options.provider, "ID", "only this provider's intents");
+  add_choice(app, "--established", options.established, {"absent", "present"},
+             "what an operator found out about --name at the provider itself");
+  CLI::Option* established = app.get_option("--established");
+  CLI::Option* evidence = app.add_option("--evidence", options.evidence,
+                                         "how it was found out; recorded for ever")
+                              ->type_name("TEXT");
+  established->needs(evidence);
+  evidence->needs(established);
+  established->needs(app.get_option("--name"));
+}
+
+void add_receipts(CLI::App& parent, Draft& draft, ReceiptsOptions& options) {
+  CLI::App& app = add_command(parent, draft, options, "receipts",
+                              "Show what calls used and cost", kReceiptsFooter);
+  add_text(app, "--owner", options.owner, "NAME", "only this owner's");
+  add_text(app, "--session", options.session, "NAME", "only this session's");
+  add_text(app, "--provider", options.provider, "ID", "only this provider's");
+  const auto time = [&draft](std::string_view text) { return parse_time(text, draft.now); };
+  add_value(app, "--since", options.since, time, "recorded then or later; a time or an age: 24h, 7d")
+      ->type_name("TIME");
+  add_value(app, "--until", options.until, time, "recorded before then")->type_name("TIME");
+  options.format = "table";
+  add_choice(app, "--format", options.format, {"table", "jsonl", "csv"}, "default: table");
+  app.get_option("--format")->excludes(app.get_option("--json"));
+}
+
+void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
+  CLI::App& app = add_command(parent, draft, options, "doctor",
+                              "Check everything Berth needs here, and say how to mend what is missing",
+                              kDoctorFooter);
+  add_text(app, "--provider", options.provider, "ID", "only this provider");
+}
+
+// What CLI11 says of an error, or a better sentence for what it says badly.
+std::string sentence_of(const CLI::App& root, const CLI::ParseError& error) {
+  const std::vector<std::string> extras = root.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extras.empty()) {
+    const std::string first = extras.front().substr(0, 64);
+    if (first.starts_with("-")) return fmt::format("unknown option '{}'", first);
+    return root.get_subcommands().empty() ? fmt::format("unknown command '{}'", first)
+                                          : fmt::format("unexpected argument '{}'", first);
+  }
+  std::string sentence = error.what();
+  if (sentence == "A subcommand is required") return "a command is missing";
+  return sentence;
+}
+
+// One line, led by the command it is about.
+ParsedLine usage_error(const CLI::App& root, const std::string& sentence) {
+  std::string command = "berth";
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    command += " " + app->get_name();
+  }
+  std::string line = sentence.substr(0, sentence.find('\n'));
+  return {std::nullopt, Exit::kUsage, {},
+          fmt::format("berth: {}\nberth: see '{} --help'\n", line.substr(0, 400), command)};
+}
+
+}  // namespace
+
+ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
+  CLI::App root("Runs programs in sandboxes, durably: every call is recorded before its sandbox is "
+                "made, and is over only when the sandbox is confirmed gone",
+                "berth");
+  root.formatter(std::make_shared<HelpFormatter>());
+  root.set_help_flag("-h,--help", "this text");
+  root.footer(main_footer());
+  root.require_subcommand(0, 1);
+  Draft draft;
+  draft.now = now;
+  RunOptions run;
+  ProviderListOptions list;
+  ProviderInspectOptions inspect;
+  IntentsOptions intents;
+  SessionRetireOptions retire;
+  ReconcileOptions reconcile;
+  ReceiptsOptions receipts;
+  DoctorOptions doctor;
+  VersionOptions version;
+  add_run(root, draft, run);
+  add_provider(root, draft, list, inspect);
+  add_intents(root, draft, intents);
+  add_session(root, draft, retire);
+  add_reconcile(root, draft, reconcile);
+  add_receipts(root, draft, receipts);
+  add_doctor(root, draft, doctor);
+  add_command(root, draft, version, "version", "Print the version and what it was built with",
+              kVersionFooter);
+  bool wants_version = false;
+  root.add_flag("--version", wants_version, "the same as berth version");
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return {std::nullopt, Exit::kSuccess, root.help(), {}};
+  } catch (const CLI::ParseError& error) {
+    return usage_error(root, sentence_of(root, error));
+  }
+  if (wants_version && !draft.command) draft.command = version;
+  if (!draft.command) return {std::nullopt, Exit::kUsage, {}, root.help()};
+  return {Invocation{std::move(draft.common), std::move(*draft.command)}, {}, {}, {}};
+}
+
+}  // namespace berth::cli

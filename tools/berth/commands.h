@@ -1,0 +1,23 @@
+// The commands, one function and one file each. Each returns the code to end with.
+#ifndef BERTH_TOOLS_BERTH_COMMANDS_H_
+#define BERTH_TOOLS_BERTH_COMMANDS_H_
+
+#include "core/base/task.h"
+#include "tools/berth/context.h"
+#include "tools/berth/options.h"
+
+namespace berth::cli {
+
+Task<int> run_program(Context& context, RunOptions options);
+Task<int> list_providers(Context& context, ProviderListOptions options);
+Task<int> inspect_provider(Context& context, ProviderInspectOptions options);
+Task<int> show_intents(Context& context, IntentsOptions options);
+Task<int> retire_session(Context& context, SessionRetireOptions options);
+Task<int> reconcile_intents(Context& context, ReconcileOptions options);
+Task<int> show_receipts(Context& context, ReceiptsOptions options);
+Task<int> examine(Context& context, DoctorOptions options);
+Task<int> show_version(Context& context, VersionOptions options);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_COMMANDS_H_

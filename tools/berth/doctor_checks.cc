@@ -1,0 +1,175 @@
+#include "tools/berth/doctor_checks.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <string_view>
+#include <utility>
+
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/execution/execution.h"
+#include "tools/berth/records.h"
+
+namespace berth::cli {
+namespace {
+
+using Verdict = Check::Verdict;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFreeBytesMin = 256 * kMiB;
+
+constexpr std::string_view kPythonProbe = R"(
+import importlib.metadata, importlib.util, json, platform
+found = {}
+for name in ("numpy", "pandas", "matplotlib", "sympy", "yfinance"):
+    if importlib.util.find_spec(name) is None:
+        found[name] = None
+    else:
+        found[name] = importlib.metadata.version(name)
+fonts = None
+if found["matplotlib"]:
+    from matplotlib import font_manager
+    fonts = sorted({f.name for f in font_manager.fontManager.ttflist if "CJK" in f.name})[:3]
+print(json.dumps({"version": platform.python_version(), "packages": found, "cjk": fonts}))
+)";
+
+constexpr std::string_view kJavascriptProbe =
+    "console.log(JSON.stringify({version: process.version}));\n";
+
+// Where the packages that programs expect come from on Debian; empty: not there.
+std::string_view debian_package(std::string_view module) {
+  if (module == "numpy") return "python3-numpy";
+  if (module == "pandas") return "python3-pandas";
+  if (module == "matplotlib") return "python3-matplotlib";
+  if (module == "sympy") return "python3-sympy";
+  return {};
+}
+
+ExecutionRequest probe_request(Language language, std::string_view code) {
+  ExecutionRequest request;
+  request.title = "doctor";
+  request.code = code;
+  request.language = language;
+  request.timeout = std::chrono::seconds(60);
+  request.key = {user_name(), "doctor", random_hex(16)};
+  return request;
+}
+
+// The last line of the program's output as JSON, or nothing with the check that says why.
+Task<std::optional<boost::json::object>> run_probe(Context& context, LifecycleServices& services,
+                                                   ExecutionRequest request, std::string group,
+                                                   std::string name, Checks& checks) {
+  const ExecutionResult result =
+      co_await execute(services, std::move(request), nullptr, context.cancellation);
+  if (result.status == ExecutionStatus::kCompleted) {
+    if (auto parsed = parse_json(result.stdout_text.text); parsed && parsed->is_object()) {
+      co_return parsed->get_object();
+    }
+  }
+  const std::string why = result.failure ? result.failure->message : result.message;
+  checks.push_back({Verdict::kMissing, group, name, "a small program did not run: " + why,
+                    "mend what is missing above; berth run shows the same failure"});
+  co_return std::nullopt;
+}
+
+void check_package(const std::string& group, const std::string& module,
+                   const boost::json::value& version, Checks& checks) {
+  if (version.is_string()) {
+    checks.push_back({Verdict::kGood, group, module, std::string(version.get_string()), {}});
+    return;
+  }
+  const std::string_view package = debian_package(module);
+  checks.push_back({Verdict::kNote, group, module, "not there: programs that import it fail",
+                    package.empty()
+                        ? "Debian has no package of it"
+                        : fmt::format("apt-get install {}", package)});
+}
+
+void check_python(const std::string& group, const boost::json::object& found, Checks& checks) {
+  checks.push_back({Verdict::kGood, group, "python",
+                    json_string(found, "version", group).value_or("?"), {}});
+  if (const auto packages = json_object(found, "packages", group)) {
+    for (const auto& [module, version] : **packages) {
+      check_package(group, std::string(module), version, checks);
+    }
+  }
+  const auto* fonts = found.if_contains("cjk");
+  const auto* list = fonts == nullptr ? nullptr : fonts->if_array();
+  if (list != nullptr && !list->empty() && list->front().is_string()) {
+    checks.push_back({Verdict::kGood, group, "fonts for CJK",
+                      std::string(list->front().get_string()), {}});
+  } else {
+    checks.push_back({Verdict::kNote, group, "fonts for CJK",
+                      "none: Chinese, Japanese and Korean text in figures shows as boxes",
+                      "apt-get install fonts-noto-cjk"});
+  }
+}
+
+}  // namespace
+
+Task<void> check_host(Host& host, Checks& checks) {
+  const std::string dir = host.state_dir().string();
+  checks.push_back({Verdict::kGood, "host", "state folder", dir, {}});
+  struct statvfs space {};
+  if (::statvfs(dir.c_str(), &space) == 0) {
+    const std::uint64_t free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+    const bool enough = free_bytes >= kFreeBytesMin;
+    checks.push_back({enough ? Verdict::kGood : Verdict::kMissing, "host", "free space",
+                      fmt::format("{} MiB", free_bytes / kMiB),
+                      enough ? "" : fmt::format("free some space, or use --state-dir on another "
+                                                "file system; {} MiB are wanted",
+                                                kFreeBytesMin / kMiB)});
+  }
+  IntentFilter filter;
+  filter.unresolved_only = true;
+  const auto open = co_await read_intents(host.store(), filter);
+  if (!open) {
+    checks.push_back({Verdict::kMissing, "host", "store", open.error().message(),
+                      "the message says what to do"});
+  } else {
+    checks.push_back({open->empty() ? Verdict::kGood : Verdict::kNote, "host", "store",
+                      open->empty() ? "opens; nothing is unresolved"
+                                    : fmt::format("opens; {} calls are unresolved or running",
+                                                  open->size()),
+                      open->empty() ? "" : "berth reconcile"});
+  }
+}
+
+void check_probe(const plugin::LoadedProvider& provider, Checks& checks) {
+  const std::string group = "provider " + provider.manifest().id;
+  const ProbeReport& report = provider.probe_report();
+  checks.push_back({report.usable ? Verdict::kGood : Verdict::kMissing, group, "usable",
+                    report.backend.empty() ? provider.file().string() : report.backend,
+                    report.usable ? "" : "mend what is missing below"});
+  for (const ProbeItem& item : report.items) {
+    checks.push_back({item.ok ? Verdict::kGood : Verdict::kMissing, group, item.name, item.detail,
+                      item.ok ? "" : item.remedy});
+  }
+  for (const plugin::CapabilityRow& row : provider.capabilities()) {
+    checks.push_back({row.effective() ? Verdict::kGood : Verdict::kNote, group, row.id,
+                      row.effective() ? "claimed, granted, probed and backed" : row.missing, {}});
+  }
+}
+
+Task<void> check_languages(Context& context, const HostedProvider& provider, Checks& checks) {
+  LifecycleServices services = provider.services;
+  services.billing = nullptr;
+  services.price = Money::micros(0);
+  const std::string id = provider.loaded->manifest().id;
+  const std::string python = "python in " + id;
+  const auto python_found =
+      co_await run_probe(context, services, probe_request(Language::kPython, kPythonProbe), python,
+                         "python", checks);
+  if (python_found) check_python(python, *python_found, checks);
+  const std::string javascript = "javascript in " + id;
+  const auto node_found = co_await run_probe(
+      context, services, probe_request(Language::kJavascript, kJavascriptProbe), javascript, "node",
+      checks);
+  if (node_found) {
+    checks.push_back({Verdict::kGood, javascript, "node",
+                      json_string(*node_found, "version", javascript).value_or("?"), {}});
+  }
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,42 @@
+// The single checks of berth doctor. Each says what it found and, when that is not good, what to do.
+#ifndef BERTH_TOOLS_BERTH_DOCTOR_CHECKS_H_
+#define BERTH_TOOLS_BERTH_DOCTOR_CHECKS_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/task.h"
+#include "core/plugin/load.h"
+#include "tools/berth/context.h"
+#include "tools/berth/host.h"
+
+namespace berth::cli {
+
+struct Check {
+  enum class Verdict {
+    kGood,
+    kNote,     // works, but someone may miss it
+    kMissing,  // something that Berth promises does not work here
+  };
+  Verdict verdict = Verdict::kGood;
+  std::string group;  // "host", "provider local", "python in local", ...
+  std::string name;
+  std::string detail;
+  std::string remedy;  // not with kGood
+};
+
+using Checks = std::vector<Check>;
+
+// The state folder, its file system, and what is unresolved.
+Task<void> check_host(Host& host, Checks& checks);
+
+// What a loaded provider's own probe says, layer by layer.
+void check_probe(const plugin::LoadedProvider& provider, Checks& checks);
+
+// Runs a small program in each language in a real sandbox: the interpreters, the base packages and
+// the fonts as programs will find them. Free of charge.
+Task<void> check_languages(Context& context, const HostedProvider& provider, Checks& checks);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_DOCTOR_CHECKS_H_

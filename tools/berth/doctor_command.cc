@@ -1,0 +1,140 @@
+// berth doctor: what works on this machine, what does not, and how to mend it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <string>
+#include <utility>
+
+#include "core/registry/catalogue.h"
+#include "tools/berth/commands.h"
+#include "tools/berth/doctor_checks.h"
+#include "tools/berth/host.h"
+
+namespace berth::cli {
+namespace {
+
+using Verdict = Check::Verdict;
+
+std::string_view word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGood: return "good";
+    case Verdict::kNote: return "note";
+    case Verdict::kMissing: return "missing";
+  }
+  return "";
+}
+
+std::string describe(const Checks& checks, bool colours) {
+  std::string text;
+  std::string group;
+  for (const Check& check : checks) {
+    if (check.group != group) {
+      group = check.group;
+      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group);
+    }
+    const char* colour = !colours                             ? ""
+                         : check.verdict == Verdict::kGood    ? "\x1b[32m"
+                         : check.verdict == Verdict::kMissing ? "\x1b[31m"
+                                                              : "\x1b[33m";
+    text += fmt::format("  {}{:<8}{}{:<18} {}\n", colour, word(check.verdict), colours ? "\x1b[0m" : "",
+                        check.name, printable(check.detail));
+    if (!check.remedy.empty()) text += fmt::format("{:>28} {}\n", "->", printable(check.remedy));
+  }
+  return text;
+}
+
+boost::json::object to_json(const Checks& checks) {
+  boost::json::array items;
+  for (const Check& check : checks) {
+    boost::json::object item;
+    item["ok"] = check.verdict != Verdict::kMissing;
+    item["verdict"] = word(check.verdict);
+    item["group"] = check.group;
+    item["name"] = check.name;
+    item["detail"] = check.detail;
+    item["remedy"] = check.remedy;
+    items.push_back(std::move(item));
+  }
+  return {{"checks", std::move(items)}};
+}
+
+Task<void> check_provider(Context& context, Host& host, std::string id, Checks& checks) {
+  auto loaded = co_await host.load(id, {});
+  if (!loaded) {
+    checks.push_back({Verdict::kMissing, "provider " + id, "loading",
+                      loaded.error().error.message(), "berth provider inspect " + id});
+    co_return;
+  }
+  const plugin::LoadedProvider& provider = *(*loaded)->loaded;
+  check_probe(provider, checks);
+  if (provider.probe_report().usable) co_await check_languages(context, **loaded, checks);
+}
+
+// The providers to look at: the one that was asked for, or every one this host would use.
+std::vector<std::string> choose_providers(const DoctorOptions& options, const Settings& settings,
+                                          ProviderFiles& files, Checks& checks) {
+  if (!options.provider.empty()) return {options.provider};
+  std::vector<std::string> ids;
+  const registry::Catalogue catalogue = registry::list_providers(
+      files.search, settings.registry, files.lock, *files.quarantine);
+  for (const registry::CatalogueEntry& entry : catalogue.entries) {
+    const auto& manifest = entry.inspection.manifest;
+    const std::string name = manifest ? manifest->id : entry.inspection.path.string();
+    if (entry.standing == registry::Standing::kUsable && manifest) {
+      if (entry.unmet_requirements.empty()) {
+        ids.push_back(manifest->id);
+      } else {
+        checks.push_back({Verdict::kNote, "provider " + name, "environment",
+                          entry.unmet_requirements.front(), "set it to use this provider"});
+      }
+    } else if (entry.standing == registry::Standing::kRefused ||
+               entry.standing == registry::Standing::kQuarantined) {
+      checks.push_back({Verdict::kMissing, "provider " + name,
+                        std::string(to_string(entry.standing)),
+                        entry.findings.empty() ? "" : registry::to_sentence(entry.findings.front()),
+                        "berth provider inspect " + entry.inspection.path.string()});
+    }
+  }
+  if (std::find(ids.begin(), ids.end(), settings.provider) == ids.end()) {
+    ids.push_back(settings.provider);  // its absence is then said by loading it
+  }
+  return ids;
+}
+
+Task<Checks> check_all(Context& context, const DoctorOptions& options, const Settings& settings,
+                       ProviderFiles& files, Host& host) {
+  Checks checks;
+  checks.push_back({Verdict::kGood, "host", "configuration",
+                    settings.file.empty() ? "none; the defaults hold" : settings.file.string(), {}});
+  co_await check_host(host, checks);
+  for (const std::string& id : choose_providers(options, settings, files, checks)) {
+    if (context.cancellation.requested()) break;
+    co_await check_provider(context, host, id, checks);
+  }
+  co_return checks;
+}
+
+}  // namespace
+
+Task<int> examine(Context& context, DoctorOptions options) {
+  auto settings = read_settings(context);
+  if (!settings) co_return report(context, settings.error());
+  auto files = read_provider_files(context, *settings);
+  if (!files) co_return report(context, files.error());
+  auto host = Host::open(context);
+  if (!host) co_return report(context, host.error());
+  const Checks checks = co_await check_all(context, options, *settings, *files, **host);
+  co_await (*host)->close();
+  if (context.interrupted_by != 0) co_return exit_of_signal(context.interrupted_by);
+  const Exit printed =
+      context.common.json ? print_json(context.console, to_json(checks))
+                          : context.console.print(describe(checks, context.console.colours_out()));
+  if (printed != Exit::kSuccess) co_return to_int(printed);
+  const bool missing = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.verdict == Verdict::kMissing;
+  });
+  co_return to_int(missing ? Exit::kFinding : Exit::kSuccess);
+}
+
+}  // namespace berth::cli

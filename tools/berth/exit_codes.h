@@ -1,0 +1,71 @@
+// The exit codes of the berth command. Stable: scripts depend on them, so a number is never reused.
+//
+// `berth run` ends with the program's own exit code, or 128+n when signal n ended it. Everything
+// that goes wrong outside the program ends with a code from 200 on, a band that shells, timeout(1)
+// and signals leave alone. A program may still exit with such a number itself; then standard error
+// has no line that begins with "berth:", and the JSON document says "exited".
+#ifndef BERTH_TOOLS_BERTH_EXIT_CODES_H_
+#define BERTH_TOOLS_BERTH_EXIT_CODES_H_
+
+#include <array>
+#include <string_view>
+
+namespace berth::cli {
+
+enum class Exit : int {
+  kSuccess = 0,
+  kFinding = 1,           // every command but run: it worked, and what it found is not good
+  kHangup = 129,          // 128+SIGHUP, SIGINT, SIGPIPE, SIGTERM: cancelled and cleaned up
+  kInterrupted = 130,
+  kReaderGone = 141,
+  kTerminated = 143,
+  kUsage = 200,
+  kInput = 201,
+  kConfiguration = 202,
+  kState = 203,
+  kProvider = 204,
+  kRefused = 205,
+  kInfrastructure = 206,
+  kDeadline = 207,
+  kUncertain = 208,
+  kOutput = 209,
+  kInternal = 210,
+};
+
+constexpr int to_int(Exit exit) { return static_cast<int>(exit); }
+
+// 128+n, what a shell reports of a program that signal n ended.
+constexpr int exit_of_signal(int signal) { return 128 + signal; }
+
+struct ExitText {
+  Exit exit;
+  std::string_view meaning;
+};
+
+// What help and the manual page say, in their order.
+inline constexpr std::array kExitTexts = {
+    ExitText{Exit::kSuccess, "success; for run: the program exited with 0"},
+    ExitText{Exit::kFinding,
+             "not run: the command worked, but something is unresolved, missing or refused"},
+    ExitText{Exit::kHangup, "cancelled by SIGHUP; cleaned up"},
+    ExitText{Exit::kInterrupted, "cancelled by SIGINT (Ctrl-C); cleaned up"},
+    ExitText{Exit::kReaderGone, "cancelled because whoever read the output went away; cleaned up"},
+    ExitText{Exit::kTerminated, "cancelled by SIGTERM; cleaned up"},
+    ExitText{Exit::kUsage, "the command line is wrong"},
+    ExitText{Exit::kInput, "the program or an input file cannot be read or used"},
+    ExitText{Exit::kConfiguration, "the configuration file cannot be read or is wrong"},
+    ExitText{Exit::kState, "the state folder or its store cannot be used"},
+    ExitText{Exit::kProvider, "no such provider, or it was refused or does not work here"},
+    ExitText{Exit::kRefused,
+             "the call was refused: another request under the same call, an unresolved earlier "
+             "one, a retired session, a limit or billing"},
+    ExitText{Exit::kInfrastructure, "the sandbox could not be made, used or cleaned; no charge"},
+    ExitText{Exit::kDeadline, "the deadline over everything passed; cleaned up, no charge"},
+    ExitText{Exit::kUncertain, "a sandbox may still exist: run berth reconcile"},
+    ExitText{Exit::kOutput, "the output or a chart could not be written"},
+    ExitText{Exit::kInternal, "a fault of berth itself"},
+};
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_EXIT_CODES_H_

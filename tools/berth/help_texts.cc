@@ -1,0 +1,112 @@
+#include "tools/berth/help_texts.h"
+
+#include <fmt/format.h>
+
+#include "tools/berth/exit_codes.h"
+
+namespace berth::cli {
+
+constexpr std::string_view kRunFooter = R"(Examples:
+  berth run hello.py
+      runs it; its output is your output, its exit code is the exit code
+  echo 'console.log(6 * 7)' | berth run - --language javascript
+  berth run report.py --file sales.csv --output charts
+      the program opens sales.csv in its work folder; every matplotlib figure
+      is saved as charts/report-1.png, charts/report-2.png, ...
+  berth run job.py --timeout 30s --memory 512M --processes 32
+  berth run job.py --json | jq .status
+      one document: status, stdout, stderr, error, charts, timings, receipt
+  berth run job.py --session nightly --call 2026-11-29
+      a second time gives the recorded answer and costs nothing
+
+The program finds no network, a private work folder and end of file on its
+standard input. Ctrl-C cancels it; berth then waits until the sandbox is
+confirmed gone.
+
+The exit code is the program's, 128+n when signal n ended it (137 also when a
+limit did), 130 after Ctrl-C, and 200 or more when berth itself failed; see
+'berth --help' for the table.)";
+
+constexpr std::string_view kProviderFooter = R"(Examples:
+  berth provider list
+  berth provider inspect local)";
+
+constexpr std::string_view kProviderListFooter = R"(Examples:
+  berth provider list
+  berth provider list --json | jq -r '.providers[].id'
+
+Ends with 1 when a file was refused or is quarantined.)";
+
+constexpr std::string_view kProviderInspectFooter = R"(Examples:
+  berth provider inspect local
+  berth provider inspect ./build/lib/berth/providers/libmine.so
+
+Reads the file's notes, exports, needed libraries and hardening; loads and runs
+nothing. Ends with 1 when berth would refuse to load it; all reasons are listed,
+each with the clause of the contract it breaks.)";
+
+constexpr std::string_view kIntentsFooter = R"(Examples:
+  berth intents --unresolved
+  berth intents --owner ann --session nightly
+  berth intents berth-0123456789abcdef0123456789abcdef
+      everything about one call, with its journal
+
+With --unresolved it ends with 1 when there are any.)";
+
+constexpr std::string_view kSessionFooter = R"(Examples:
+  berth session retire ann nightly
+
+From then on every new call of the session is refused; what it still has is
+cleaned. Ends with 1 while a call of it stays unresolved.)";
+
+constexpr std::string_view kReconcileFooter = R"(Examples:
+  berth reconcile
+      settles every call whose host is dead; never touches one that is alive
+  berth reconcile --name berth-0123456789abcdef0123456789abcdef
+  berth reconcile --name berth-0123456789abcdef0123456789abcdef \
+      --established absent --evidence 'not in the provider console, 29 Nov'
+      for a provider that cannot prove it itself
+
+Says what it did, what it could not do and why, and which resources of this host
+it found that no record knows; those it never deletes. Ends with 1 while
+anything stays unresolved.)";
+
+constexpr std::string_view kReceiptsFooter = R"(Examples:
+  berth receipts --since 24h
+  berth receipts --owner ann --format csv > ann.csv
+  berth receipts --provider local --since 2026-11-01 --until 2026-12-01 --format jsonl
+
+Costs are micro-dollars in jsonl and csv. An unknown cost is empty there and
+'unknown' in the table: a sandbox may still exist; run berth reconcile.)";
+
+constexpr std::string_view kDoctorFooter = R"(Examples:
+  berth doctor
+  berth doctor --json | jq '.checks[] | select(.ok | not)'
+
+Ends with 1 when something is missing.)";
+
+constexpr std::string_view kVersionFooter = R"(Example:
+  berth version --json)";
+
+std::string main_footer() {
+  std::string text = R"(Examples:
+  berth run hello.py                run a program
+  berth run - --json < hello.js --language javascript
+  berth doctor                      what works here, what is missing
+  berth reconcile                   after a crash: settle what was interrupted
+  berth COMMAND --help              more about one command
+
+Files:
+  ~/.config/berth/config.json       the host's configuration
+  ~/.local/state/berth              the store, provider state
+
+Exit codes:
+)";
+  for (const ExitText& entry : kExitTexts) {
+    text += fmt::format("  {:<4}  {}\n", to_int(entry.exit), entry.meaning);
+  }
+  text += "  else  run only: the program's own, or 128+n when signal n ended it\n";
+  return text;
+}
+
+}  // namespace berth::cli

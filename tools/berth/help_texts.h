@@ -1,0 +1,26 @@
+// The part of the help that is prose: examples and exit codes.
+#ifndef BERTH_TOOLS_BERTH_HELP_TEXTS_H_
+#define BERTH_TOOLS_BERTH_HELP_TEXTS_H_
+
+#include <string>
+#include <string_view>
+
+namespace berth::cli {
+
+extern const std::string_view kRunFooter;
+extern const std::string_view kProviderFooter;
+extern const std::string_view kProviderListFooter;
+extern const std::string_view kProviderInspectFooter;
+extern const std::string_view kIntentsFooter;
+extern const std::string_view kSessionFooter;
+extern const std::string_view kReconcileFooter;
+extern const std::string_view kReceiptsFooter;
+extern const std::string_view kDoctorFooter;
+extern const std::string_view kVersionFooter;
+
+// Examples, files, and the table of exit codes.
+std::string main_footer();
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_HELP_TEXTS_H_

@@ -1,0 +1,91 @@
+// berth: runs programs in sandboxes, and keeps the books of it. This file makes the object graph
+// and the one event loop; each command has a file of its own.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include "tools/berth/command_line.h"
+#include "tools/berth/commands.h"
+#include "tools/berth/console.h"
+#include "tools/berth/context.h"
+#include "tools/berth/interruptions.h"
+
+namespace berth::cli {
+namespace {
+
+struct Dispatch {
+  Context& context;
+  Task<int> operator()(RunOptions& options) { return run_program(context, std::move(options)); }
+  Task<int> operator()(ProviderListOptions& options) { return list_providers(context, options); }
+  Task<int> operator()(ProviderInspectOptions& options) {
+    return inspect_provider(context, std::move(options));
+  }
+  Task<int> operator()(IntentsOptions& options) { return show_intents(context, std::move(options)); }
+  Task<int> operator()(SessionRetireOptions& options) {
+    return retire_session(context, std::move(options));
+  }
+  Task<int> operator()(ReconcileOptions& options) {
+    return reconcile_intents(context, std::move(options));
+  }
+  Task<int> operator()(ReceiptsOptions& options) {
+    return show_receipts(context, std::move(options));
+  }
+  Task<int> operator()(DoctorOptions& options) { return examine(context, std::move(options)); }
+  Task<int> operator()(VersionOptions& options) { return show_version(context, options); }
+};
+
+int run_command(Invocation invocation, Console& console, const EnvironmentLookup& environment) {
+  boost::asio::io_context loop(1);
+  Cancellation cancellation;
+  Interruptions interruptions(loop.get_executor(), cancellation, [&console] {
+    console.note("still waiting until the sandbox is confirmed gone; this is bounded, and what "
+                 "is not settled by then is kept for 'berth reconcile'");
+  });
+  Context context{loop.get_executor(), console,      environment,
+                  invocation.common,   cancellation, interruptions.first_signal()};
+  int exit = to_int(Exit::kInternal);
+  std::exception_ptr thrown;
+  boost::asio::co_spawn(loop, std::visit(Dispatch{context}, invocation.command),
+                        [&](std::exception_ptr exception, int code) {
+                          thrown = exception;
+                          exit = code;
+                          interruptions.stop();
+                        });
+  loop.run();
+  if (thrown) std::rethrow_exception(thrown);
+  return exit;
+}
+
+int run_line(int argc, char** argv) {
+  const EnvironmentLookup environment = [](const char* name) { return std::getenv(name); };
+  Console console(environment);
+  const WallTime now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  try {
+    ParsedLine line = parse_command_line(argc, argv, now);
+    if (line.invocation) return run_command(std::move(*line.invocation), console, environment);
+    if (!line.out.empty()) {
+      const Exit printed = console.print(line.out);
+      if (printed != Exit::kSuccess) return to_int(printed);
+    }
+    console.raw_error(line.err);
+    return to_int(line.exit);
+  } catch (const std::exception& exception) {
+    console.error(std::string("a fault of berth itself: ") + exception.what());
+    return to_int(Exit::kInternal);
+  }
+}
+
+}  // namespace
+}  // namespace berth::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  berth::cli::take_standard_descriptors();
+  return berth::cli::run_line(argc, argv);
+}

@@ -1,0 +1,97 @@
+// What the command line asked for, as plain values: command_line.cc fills them, the commands read
+// them. Nothing here depends on the parser.
+#ifndef BERTH_TOOLS_BERTH_OPTIONS_H_
+#define BERTH_TOOLS_BERTH_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/time.h"
+
+namespace berth::cli {
+
+struct CommonOptions {
+  bool json = false;
+  std::string state_dir;  // empty: the default place
+  std::string config;     // empty: the default file, which may be missing
+};
+
+struct LimitOptions {
+  std::uint64_t memory_bytes = 0;  // 0 everywhere: not given
+  std::uint64_t disk_bytes = 0;
+  std::uint32_t cpu_millis = 0;
+  std::uint32_t processes = 0;
+};
+
+struct RunOptions {
+  std::string file;  // "-": standard input
+  std::string language;
+  std::string title;
+  std::string output;
+  std::string provider;
+  std::string owner;
+  std::string session;
+  std::string call;
+  std::string turn;
+  std::string network;
+  std::vector<std::string> input_files;
+  std::optional<Duration> timeout;
+  LimitOptions limits;
+  bool replace = false;
+  bool quiet = false;
+};
+
+struct ProviderListOptions {};
+
+struct ProviderInspectOptions {
+  std::string subject;  // a path, or a provider's id
+};
+
+struct IntentsOptions {
+  std::string name;
+  std::string owner;
+  std::string session;
+  std::string provider;
+  bool unresolved = false;
+  std::uint32_t count_max = 0;
+};
+
+struct SessionRetireOptions {
+  std::string owner;
+  std::string session;
+};
+
+struct ReconcileOptions {
+  std::string name;
+  std::string owner;
+  std::string provider;
+  std::string established;  // "", "absent" or "present"
+  std::string evidence;
+};
+
+struct ReceiptsOptions {
+  std::string owner;
+  std::string session;
+  std::string provider;
+  std::optional<WallTime> since;
+  std::optional<WallTime> until;
+  std::string format;  // "table", "jsonl" or "csv"
+};
+
+struct DoctorOptions {
+  std::string provider;
+};
+
+struct VersionOptions {};
+
+using CommandOptions =
+    std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, IntentsOptions,
+                 SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
+                 VersionOptions>;
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_OPTIONS_H_

@@ -1,0 +1,95 @@
+#include "tools/berth/run_observer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace berth::cli {
+namespace {
+
+constexpr int kOut = 1;
+constexpr int kErr = 2;
+// A start that is quicker than this says nothing.
+constexpr std::chrono::milliseconds kPatience{1200};
+
+}  // namespace
+
+RunObserver::RunObserver(Context& context, bool quiet)
+    : context_(context),
+      progress_(quiet || !context.console.err_is_terminal() ? Progress::kOff : Progress::kWaiting),
+      progress_timer_(context.executor) {
+  if (!context_.common.json) {
+    live_.emplace(context_.executor,
+                  [this](int stream, int failure) { output_failed(stream, failure); });
+  }
+  if (progress_ == Progress::kWaiting) show_stage_later();
+}
+
+RunObserver::~RunObserver() { progress_timer_.cancel(); }
+
+void RunObserver::show_stage_later() {
+  progress_timer_.expires_after(kPatience);
+  progress_timer_.async_wait([this](boost::system::error_code error) {
+    if (error || progress_ == Progress::kOff) return;
+    progress_ = Progress::kOn;
+    on_stage(std::string(stage_));
+  });
+}
+
+void RunObserver::on_stage(std::string_view stage) {
+  stage_ = stage;
+  if (progress_ == Progress::kOn && !stage_.empty()) {
+    context_.console.progress(fmt::format("berth: {} ...", stage_));
+  }
+}
+
+void RunObserver::end_progress() {
+  progress_ = Progress::kOff;
+  progress_timer_.cancel();
+  context_.console.clear_progress();
+}
+
+ExecutionObserver::Flow RunObserver::on_output(const OutputChunk& chunk) {
+  if (!live_) return Flow::kContinue;
+  end_progress();
+  const bool more = live_->write(chunk.stream == Stream::kStderr ? kErr : kOut, chunk.raw);
+  return more ? Flow::kContinue : Flow::kPause;
+}
+
+void RunObserver::on_resume(std::function<void()> resume) {
+  if (live_) live_->on_resume(std::move(resume));
+}
+
+void RunObserver::show_recorded(const ExecutionResult& result) {
+  show(kOut, result.stdout_text.text);
+  show(kErr, result.stderr_text.text);
+}
+
+void RunObserver::show(int stream, std::string_view text) {
+  end_progress();
+  if (live_ && !text.empty()) live_->write(stream, text);
+}
+
+Task<void> RunObserver::finish() {
+  end_progress();
+  if (!live_) co_return;
+  // A reader that has stopped reading for good would keep us for ever.
+  on_cancel_ = context_.cancellation.subscribe([this] { live_->give_up(); });
+  co_await live_->drained();
+  on_cancel_.reset();
+}
+
+void RunObserver::output_failed(int stream, int failure) {
+  // Nobody is told of a broken standard error, and the program's work is still worth finishing.
+  if (stream == kErr || output_failure_ != 0) return;
+  output_failure_ = failure;
+  if (failure != EPIPE) {
+    context_.console.error(fmt::format("cannot write to standard output: {}; cancelling",
+                                       std::generic_category().message(failure)));
+  }
+  context_.cancellation.request(Cancellation::Reason::kCaller);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,23 @@
+// What is said, saved and returned once a run has ended.
+#ifndef BERTH_TOOLS_BERTH_RUN_REPORT_H_
+#define BERTH_TOOLS_BERTH_RUN_REPORT_H_
+
+#include <string>
+
+#include "core/execution/execution.h"
+#include "tools/berth/context.h"
+#include "tools/berth/options.h"
+
+namespace berth::cli {
+
+// The code that the result alone leads to: the program's own, 128+n, or one of the band.
+int exit_code_of(const ExecutionResult& result, int interrupted_by);
+
+// Saves charts, prints the document or the closing lines, and returns the code to end with.
+// `output_failure` is the errno of a failed write to standard output, or 0.
+int report_run(const Context& context, const RunOptions& options, const std::string& title,
+               const ExecutionResult& result, int output_failure);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_RUN_REPORT_H_

@@ -1,0 +1,49 @@
+// The host's configuration file: one JSON object, strict and bounded.
+//
+//   {
+//     "provider": "local",                  the default of --provider
+//     "priceMicroUsd": 50000,               of a completed execution
+//     "limits": {"memory": "1G", "disk": "2G", "cpus": "2", "processes": 128, "timeout": "60s"},
+//     "deadlines": {"call": "5m", "create": "60s", "cleanup": "30s", "lifetime": "10m"},
+//     "retention": {"results": "30d"},      recorded results, which replays are answered from
+//     "billing": {"kind": "credits", "initialGrantMicroUsd": 500000},
+//     "providers": {...}, "requireLock": ..., "requireSignature": ..., "trustedKeys": {...}
+//   }
+//
+// Everything may be missing. The last line belongs to core/registry/configuration.h. Errors name
+// the file and the path of what is wrong, and never repeat a value from `providers`.
+#ifndef BERTH_TOOLS_BERTH_SETTINGS_H_
+#define BERTH_TOOLS_BERTH_SETTINGS_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/accounting/credits.h"
+#include "core/base/money.h"
+#include "core/lifecycle/with_sandbox.h"
+#include "core/registry/configuration.h"
+#include "tools/berth/options.h"
+#include "tools/berth/paths.h"
+
+namespace berth::cli {
+
+struct Settings {
+  std::filesystem::path file;  // empty: none was read
+  std::string provider = "local";
+  Money price = Money::micros(50'000);
+  LimitOptions limits;              // what a run gets when its command line says nothing
+  std::optional<Duration> timeout;
+  LifecycleLimits deadlines;
+  Duration result_retention = std::chrono::days(30);
+  std::optional<CreditsConfig> credits;  // nothing: usage is recorded, nothing is debited
+  registry::HostConfiguration registry;
+};
+
+Result<Settings> parse_settings(std::string_view text);
+Result<Settings> load_settings(const ConfigPlace& place);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_SETTINGS_H_

@@ -1,0 +1,165 @@
+#include "tools/berth/values.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace berth::cli {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+// Splits "1.5GiB" into 1.5 and "GiB". Only plain decimals: no sign, exponent, inf or nan.
+std::optional<double> take_number(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && ((text[length] >= '0' && text[length] <= '9') ||
+                                  (text[length] == '.' && length > 0))) {
+    ++length;
+  }
+  if (length == 0 || length > 20) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + length, value);
+  if (error != std::errc() || end != text.data() + length) return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
+
+template <std::size_t N>
+std::optional<double> scaled(std::string_view text, const std::array<Unit, N>& units) {
+  const std::optional<double> number = take_number(text);
+  if (!number) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (unit.name == text) return *number * unit.factor;
+  }
+  return std::nullopt;
+}
+
+constexpr double kKi = 1024;
+constexpr std::array kSizeUnits = {
+    Unit{"", 1},
+    Unit{"B", 1},
+    Unit{"K", kKi},
+    Unit{"KiB", kKi},
+    Unit{"M", kKi * kKi},
+    Unit{"MiB", kKi* kKi},
+    Unit{"G", kKi* kKi* kKi},
+    Unit{"GiB", kKi* kKi* kKi},
+    Unit{"T", kKi* kKi* kKi* kKi},
+    Unit{"TiB", kKi* kKi* kKi* kKi},
+    Unit{"KB", 1e3},
+    Unit{"MB", 1e6},
+    Unit{"GB", 1e9},
+    Unit{"TB", 1e12},
+};
+constexpr std::array kDurationUnits = {
+    Unit{"", 1}, Unit{"ms", 1e-3}, Unit{"s", 1}, Unit{"m", 60}, Unit{"min", 60}, Unit{"h", 3600},
+};
+constexpr std::array kAgeUnits = {
+    Unit{"s", 1}, Unit{"m", 60}, Unit{"min", 60}, Unit{"h", 3600}, Unit{"d", 86400},
+};
+constexpr double kDurationMaxSeconds = 24 * 3600;
+constexpr double kAgeMaxSeconds = 100.0 * 366 * 86400;
+constexpr double kSizeMax = 1e15;
+
+// Fixed-width decimal digits at `at`; nothing when one is missing.
+std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
+  if (at + count > text.size()) return std::nullopt;
+  int value = 0;
+  for (std::size_t i = at; i < at + count; ++i) {
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    value = value * 10 + (text[i] - '0');
+  }
+  return value;
+}
+
+std::optional<WallTime> parse_day(std::string_view text) {
+  const auto year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);
+  if (!year || !month || !day || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok()) return std::nullopt;
+  return WallTime(std::chrono::sys_days(date));
+}
+
+std::optional<WallTime> parse_calendar(std::string_view text) {
+  if (text.size() < 10) return std::nullopt;
+  const auto day = parse_day(text.substr(0, 10));
+  if (!day || text.size() == 10) return day;
+  if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return std::nullopt;
+  const auto hour = digits(text, 11, 2), minute = digits(text, 14, 2), second = digits(text, 17, 2);
+  if (!hour || !minute || !second || text[13] != ':' || text[16] != ':') return std::nullopt;
+  if (*hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
+  int millis = 0;
+  if (text.size() != 20) {
+    const auto parsed = digits(text, 20, 3);
+    if (text[19] != '.' || text.size() != 24 || !parsed) return std::nullopt;
+    millis = *parsed;
+  }
+  return *day + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
+         std::chrono::seconds(*second) + std::chrono::milliseconds(millis);
+}
+
+tl::unexpected<Error> wrong(std::string_view text, std::string_view expected) {
+  return fail(ErrorKind::kInvalidArgument,
+              fmt::format("'{}' is not {}", text.substr(0, 64), expected));
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const auto bytes = scaled(text, kSizeUnits);
+  if (!bytes || *bytes < 1 || *bytes > kSizeMax) {
+    return wrong(text, "a size such as 512M, 2G or 1048576");
+  }
+  return static_cast<std::uint64_t>(std::llround(*bytes));
+}
+
+Result<Duration> parse_duration(std::string_view text) {
+  const auto seconds = scaled(text, kDurationUnits);
+  if (!seconds || *seconds < 1e-3 || *seconds > kDurationMaxSeconds) {
+    return wrong(text, "a duration from 1ms to 24h, such as 30, 1.5s, 250ms or 2m");
+  }
+  return Duration(std::llround(*seconds * 1e9));
+}
+
+Result<std::uint32_t> parse_cpus(std::string_view text) {
+  const auto cpus = scaled(text, std::array{Unit{"", 1}});
+  if (!cpus || *cpus < 1e-3 || *cpus > 1024) {
+    return wrong(text, "a number of CPUs from 0.001 to 1024, such as 0.5 or 2");
+  }
+  return static_cast<std::uint32_t>(std::lround(*cpus * 1000));
+}
+
+Result<std::uint32_t> parse_count(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 1'000'000) {
+    return wrong(text, "a whole number from 1 to 1000000");
+  }
+  return value;
+}
+
+Result<Duration> parse_age(std::string_view text) {
+  const auto seconds = scaled(text, kAgeUnits);
+  if (!seconds || *seconds > kAgeMaxSeconds) return wrong(text, "an age such as 90m, 24h or 30d");
+  return Duration(std::llround(*seconds * 1e9));
+}
+
+Result<WallTime> parse_time(std::string_view text, WallTime now) {
+  if (const auto time = parse_calendar(text)) return *time;
+  const auto age = parse_age(text);
+  if (!age) {
+    return wrong(text, "a time such as 2026-11-29, 2026-11-29T22:52:29Z or an age such as 24h or 7d");
+  }
+  return now - std::chrono::duration_cast<std::chrono::milliseconds>(*age);
+}
+
+}  // namespace berth::cli

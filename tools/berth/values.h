@@ -1,0 +1,33 @@
+// The values people type on the command line: sizes, durations, times, CPU counts.
+#ifndef BERTH_TOOLS_BERTH_VALUES_H_
+#define BERTH_TOOLS_BERTH_VALUES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+
+namespace berth::cli {
+
+// "512M", "2GiB", "4096": bytes. K, M, G and T are powers of 1024; KB, MB, GB and TB of 1000.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+// "90", "1.5s", "250ms", "2m", "1h": a number without a unit is seconds. At most 24 hours.
+Result<Duration> parse_duration(std::string_view text);
+
+// "0.5", "2": thousandths of a CPU, at most 1024 CPUs.
+Result<std::uint32_t> parse_cpus(std::string_view text);
+
+// A whole number from 1 to 1 000 000.
+Result<std::uint32_t> parse_count(std::string_view text);
+
+// "90m", "24h", "30d": at most 100 years.
+Result<Duration> parse_age(std::string_view text);
+
+// "2026-11-29", "2026-11-29T22:52:29Z" (UTC), or an age before `now`.
+Result<WallTime> parse_time(std::string_view text, WallTime now);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_VALUES_H_
