@@ -1,0 +1,179 @@
+#include "config.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace berth::local {
+namespace {
+
+constexpr std::size_t kListMaxItems = 64;
+
+// The layers the rest can do without. The others are what a sandbox is.
+constexpr Layer kAcceptable[] = {Layer::kNet,     Layer::kIpc,      Layer::kUts,
+                                 Layer::kTime,    Layer::kSeccomp,  Layer::kLandlock,
+                                 Layer::kCgroup,  Layer::kCgroupNamespace};
+
+constexpr std::uint64_t kMebibyte = 1u << 20;
+
+void skip_space(std::string_view* text) {
+  while (!text->empty() && (text->front() == ' ' || text->front() == '\n' ||
+                            text->front() == '\t' || text->front() == '\r')) {
+    text->remove_prefix(1);
+  }
+}
+
+bool take(std::string_view* text, char wanted) {
+  skip_space(text);
+  if (text->empty() || text->front() != wanted) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+// Names and paths need no escapes but these; anything else is refused.
+std::optional<std::string> take_string(std::string_view* text) {
+  if (!take(text, '"')) return std::nullopt;
+  std::string value;
+  while (!text->empty()) {
+    char c = text->front();
+    text->remove_prefix(1);
+    if (c == '"') return value;
+    if (c == '\\') {
+      if (text->empty()) return std::nullopt;
+      c = text->front();
+      text->remove_prefix(1);
+      if (c != '"' && c != '\\' && c != '/') return std::nullopt;
+    }
+    value.push_back(c);
+  }
+  return std::nullopt;
+}
+
+bool at_end(std::string_view text) {
+  skip_space(&text);
+  return text.empty();
+}
+
+Failure wrong(std::string_view key, std::string_view why) {
+  return Failure::rejected(Code::kInvalidArgument, "the configuration key " + std::string(key) +
+                                                       " of the local provider " + std::string(why));
+}
+
+class Reader {
+ public:
+  explicit Reader(const Host& host) : host_(host) {}
+
+  std::uint64_t number(std::string_view key, std::uint64_t fallback, std::uint64_t least,
+                       std::uint64_t most) const {
+    const auto text = host_.config(key);
+    if (!text) return fallback;
+    const auto value = json_number(*text);
+    if (!value || *value < least || *value > most) {
+      throw wrong(key, "is not a number from " + std::to_string(least) + " to " +
+                           std::to_string(most));
+    }
+    return *value;
+  }
+
+  std::string string(std::string_view key, std::string fallback) const {
+    const auto text = host_.config(key);
+    if (!text) return fallback;
+    const auto value = json_string(*text);
+    if (!value) throw wrong(key, "is not a plain string");
+    return *value;
+  }
+
+  std::vector<std::string> strings(std::string_view key) const {
+    const auto text = host_.config(key);
+    if (!text) return {};
+    const auto value = json_strings(*text);
+    if (!value) throw wrong(key, "is not a list of plain strings");
+    return *value;
+  }
+
+ private:
+  const Host& host_;
+};
+
+}  // namespace
+
+std::optional<std::string> json_string(std::string_view text) {
+  auto value = take_string(&text);
+  if (!value || !at_end(text)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> json_number(std::string_view text) {
+  skip_space(&text);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!at_end(text)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::vector<std::string>> json_strings(std::string_view text) {
+  if (!take(&text, '[')) return std::nullopt;
+  std::vector<std::string> values;
+  if (take(&text, ']')) return at_end(text) ? std::optional(values) : std::nullopt;
+  while (values.size() < kListMaxItems) {
+    auto value = take_string(&text);
+    if (!value) return std::nullopt;
+    values.push_back(std::move(*value));
+    if (take(&text, ']')) return at_end(text) ? std::optional(values) : std::nullopt;
+    if (!take(&text, ',')) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Layer> acceptable_layer(std::string_view name) {
+  const auto found = std::find_if(std::begin(kAcceptable), std::end(kAcceptable),
+                                  [&](Layer layer) { return name == layer_name(layer); });
+  if (found == std::end(kAcceptable)) return std::nullopt;
+  return *found;
+}
+
+std::string layer_names(std::uint32_t layers) {
+  std::string text;
+  for (std::uint32_t i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if ((layers & bit(layer)) == 0) continue;
+    if (!text.empty()) text.push_back(',');
+    text += layer_name(layer);
+  }
+  return text;
+}
+
+Config read_config(const Host& host) {
+  constexpr std::uint64_t kTebibyte = std::uint64_t{1} << 40;
+  const Reader reader(host);
+  Config config;
+  for (const std::string& name : reader.strings("acceptMissingLayers")) {
+    const auto layer = acceptable_layer(name);
+    if (!layer) throw wrong("acceptMissingLayers", "names '" + name + "', which no sandbox can do without");
+    config.accepted_missing |= bit(*layer);
+  }
+  config.cgroup_parent = reader.string("cgroupParent", "");
+  if (!config.cgroup_parent.empty() &&
+      (config.cgroup_parent.front() != '/' || config.cgroup_parent.find("..") != std::string::npos)) {
+    throw wrong("cgroupParent", "is not an absolute path inside the hierarchies");
+  }
+  constexpr std::uint32_t kIdentityBase = 1'879'048'192;  // far above what accounts and containers use
+  config.identity_base = static_cast<std::uint32_t>(
+      reader.number("identityBase", kIdentityBase, 65'536, 4'000'000'000));
+  config.identity_count =
+      static_cast<std::uint32_t>(reader.number("identityCount", 4096, 1, 65'536));
+  config.output_kill_bytes = reader.number("outputKillBytes", std::uint64_t{8} << 30, 0, kTebibyte);
+
+  config.limits.memory_bytes =
+      reader.number("memoryBytes", 1024 * kMebibyte, 16 * kMebibyte, kTebibyte);
+  config.limits.disk_bytes = reader.number("diskBytes", 512 * kMebibyte, kMebibyte, kTebibyte);
+  config.limits.processes = static_cast<std::uint32_t>(reader.number("processes", 256, 1, 100'000));
+  config.limits.open_files =
+      static_cast<std::uint32_t>(reader.number("openFiles", 1024, 16, 1'000'000));
+  config.limits.cpu_millis =
+      static_cast<std::uint32_t>(reader.number("cpuMillis", 1000, 10, 1'024'000));
+  return config;
+}
+
+}  // namespace berth::local

@@ -1,0 +1,224 @@
+#include "helper/init.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "helper/channel.h"
+#include "helper/command_child.h"
+#include "helper/sandbox_setup.h"
+
+namespace berth::local {
+namespace {
+
+std::uint64_t nanoseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_usec) * 1'000u;
+}
+
+// User and system time of every process the init has reaped, at any depth.
+std::uint64_t reaped_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+}
+
+class Init {
+ public:
+  Init(int socket, int signals, int timer) : socket_(socket), signals_(signals), timer_(timer) {}
+
+  [[noreturn]] void serve() {
+    pollfd watched[3] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {timer_, POLLIN, 0}};
+    while (true) {
+      watched[0].events = static_cast<short>(POLLIN | (unsent_ ? POLLOUT : 0));
+      if (poll(watched, 3, -1) < 0) {
+        if (errno == EINTR) continue;
+        _exit(1);
+      }
+      if (watched[2].revents != 0) _exit(0);  // the lifetime is over
+      if (watched[1].revents != 0) reap();
+      if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) _exit(0);  // the provider is gone
+      if (unsent_) send_ended();
+      if ((watched[0].revents & POLLIN) != 0) take_request();
+    }
+  }
+
+ private:
+  void take_request() {
+    static Received message;
+    switch (receive_message(socket_, &message, MSG_DONTWAIT)) {
+      case ReceiveResult::kAgain: return;
+      case ReceiveResult::kEnd: _exit(0);
+      case ReceiveResult::kMessage: break;
+    }
+    if (message.as<Kill>(Kind::kKill) != nullptr) {
+      if (active_ && message.header().id == ended_.header.id) kill(-1, SIGKILL);
+    } else if (active_ || unsent_) {
+      refuse(message.header().id);
+    } else {
+      start(message);
+    }
+    close_received(&message);
+  }
+
+  void refuse(std::uint64_t id) {
+    Ended busy{};
+    busy.header = Header{Kind::kEnded, 0, id};
+    busy.step = Step::kBusy;
+    busy.error = EBUSY;
+    send_message(socket_, busy, MSG_DONTWAIT);
+  }
+
+  void start(const Received& message) {
+    const Run* run = message.as<Run>(Kind::kRun);
+    const PutRequest* put = message.as<PutRequest>(Kind::kPutFile);
+    const GetRequest* get = message.as<GetRequest>(Kind::kGetFile);
+    const std::size_t wanted = run != nullptr ? 4 : (put != nullptr || get != nullptr) ? 1 : 0;
+    if (wanted == 0 || message.fd_count != wanted) _exit(1);  // the two sides do not fit
+
+    ended_ = Ended{};
+    ended_.header = Header{Kind::kEnded, 0, message.header().id};
+    cpu_before_ns_ = reaped_cpu_ns();
+    is_command_ = run != nullptr;
+    int report[2];
+    if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return fail_start(errno);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (run != nullptr) become_command(*run, message.fds, report[1]);
+      if (put != nullptr) receive_file(*put, message.fds[0], report[1]);
+      send_file(*get, message.fds[0], report[1]);
+    }
+    const int error = errno;
+    close(report[1]);
+    if (child < 0) {
+      close(report[0]);
+      return fail_start(error);
+    }
+    active_ = true;
+    main_ended_ = false;
+    main_ = child;
+    report_ = report[0];
+  }
+
+  void fail_start(int error) {
+    ended_.step = Step::kFork;
+    ended_.error = error;
+    send_ended();
+  }
+
+  void reap() {
+    signalfd_siginfo ignored;
+    while (read(signals_, &ignored, sizeof(ignored)) > 0) {
+    }
+    int status = 0;
+    rusage usage{};
+    pid_t ended = 0;
+    while ((ended = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+      if (active_ && !main_ended_ && ended == main_) end_main(status, usage);
+    }
+    // The end of a command is the end of all it left behind: nobody but the init is alive now.
+    if (active_ && main_ended_ && ended < 0 && errno == ECHILD) finish();
+  }
+
+  void end_main(int status, const rusage& usage) {
+    main_ended_ = true;
+    ended_.status = status;
+    ended_.memory_peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024u;
+    ChildReport text{};
+    if (read(report_, &text, sizeof(text)) == static_cast<ssize_t>(sizeof(text))) {
+      ended_.step = text.step;
+      ended_.error = text.error;
+      ended_.mode = text.mode;
+      ended_.size_bytes = text.size_bytes;
+    } else if (!is_command_) {
+      ended_.step = Step::kTransfer;  // ended from outside before it could say anything
+      ended_.error = EINTR;
+    }
+    close(report_);
+    // One call that no fork can outrun: the kernel holds its list of processes meanwhile.
+    kill(-1, SIGKILL);
+  }
+
+  void finish() {
+    active_ = false;
+    ended_.cpu_ns = reaped_cpu_ns() - cpu_before_ns_;
+    send_ended();
+  }
+
+  void send_ended() {
+    const int error = send_message(socket_, ended_, MSG_DONTWAIT);
+    if (error != 0 && error != EAGAIN) _exit(1);
+    unsent_ = error == EAGAIN;
+  }
+
+  const int socket_;
+  const int signals_;
+  const int timer_;
+  bool active_ = false;
+  bool main_ended_ = false;
+  bool is_command_ = false;
+  bool unsent_ = false;
+  pid_t main_ = -1;
+  int report_ = -1;
+  std::uint64_t cpu_before_ns_ = 0;
+  Ended ended_{};
+};
+
+int make_signals() {
+  sigset_t watched;
+  sigfillset(&watched);
+  sigprocmask(SIG_SETMASK, &watched, nullptr);
+  sigemptyset(&watched);
+  sigaddset(&watched, SIGCHLD);
+  return signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int make_timer(std::uint64_t lifetime_ns) {
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (timer < 0) return -1;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(lifetime_ns / 1'000'000'000u);
+  when.it_value.tv_nsec = static_cast<long>(lifetime_ns % 1'000'000'000u);
+  return timerfd_settime(timer, 0, &when, nullptr) == 0 ? timer : -1;
+}
+
+// The streams the launcher started with lead to the host's devices.
+bool own_streams() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return false;
+  for (int fd = 0; fd < 3; ++fd) {
+    if (dup3(null, fd, O_CLOEXEC) < 0) return false;
+  }
+  return null < 3 || close(null) == 0;
+}
+
+}  // namespace
+
+void run_init(const Create& request, int socket) {
+  prctl(PR_SET_NAME, "berth-init", 0, 0, 0);
+  const int timer = make_timer(request.lifetime_ns);
+  const int signals = make_signals();
+  Ready ready{};
+  ready.header = Header{Kind::kReady, 0, request.header.id};
+  SetupResult result = set_up_sandbox(request);
+  if (result.failure.error == 0 && (timer < 0 || signals < 0 || !own_streams())) {
+    result.failure = make_failure(Layer::kDescriptors, errno, "preparing the init");
+  }
+  ready.layers = result.layers;
+  ready.landlock_abi = result.landlock_abi;
+  ready.failure = result.failure;
+  if (send_message(socket, ready) != 0 || result.failure.error != 0) _exit(1);
+  Init(socket, signals, timer).serve();
+}
+
+}  // namespace berth::local

@@ -1,0 +1,190 @@
+#include "helper/sandbox_setup.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "helper/landlock.h"
+#include "helper/root_tree.h"
+#include "helper/syscall_filter.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+namespace berth::local {
+namespace {
+
+// Sandboxed programs are what an exhausted host should kill first.
+constexpr char kOomScore[] = "300";
+// A clock that starts near zero is what a freshly started machine has; zero itself means "unset" to
+// too many programs.
+constexpr long kFirstUptimeSeconds = 100;
+
+int write_text(const char* path, const char* text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const std::size_t size = std::strlen(text);
+  const int error = write(fd, text, size) == static_cast<ssize_t>(size) ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+int take_identity(const Create& request) {
+  if (request.privileged != 0 && setgroups(0, nullptr) != 0) return errno;
+  if (setresgid(request.inner_id, request.inner_id, request.inner_id) != 0) return errno;
+  if (setresuid(request.inner_id, request.inner_id, request.inner_id) != 0) return errno;
+  // Changing identity makes a process undumpable, and then its own files in /proc are not its own.
+  // Until the end of the set-up, when no program runs yet, that is only in the way.
+  return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 ? errno : 0;
+}
+
+int raise_loopback() {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
+  const int error = ioctl(fd, SIOCSIFFLAGS, &request) == 0 ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+long long offset_seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec > kFirstUptimeSeconds ? kFirstUptimeSeconds - now.tv_sec : 0;
+}
+
+// The host's uptime is the same number in all its sandboxes; programs get clocks of their own. The
+// init itself stays on the host's, where its lifetime is counted.
+int enter_time_namespace() {
+  if (unshare(CLONE_NEWTIME) != 0) return errno;
+  char text[128];
+  std::snprintf(text, sizeof(text), "monotonic %lld 0\nboottime %lld 0\n",
+                offset_seconds(CLOCK_MONOTONIC), offset_seconds(CLOCK_BOOTTIME));
+  return write_text("/proc/self/timens_offsets", text);
+}
+
+int drop_capabilities() {
+  constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                  SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return errno;
+  for (unsigned long capability = 0; capability < 64; ++capability) {
+    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0) break;
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return errno;
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  if (syscall(SYS_capset, &header, none) != 0) return errno;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
+}
+
+int install_filter() {
+  static SyscallFilter filter;
+  if (!build_syscall_filter(&filter)) return E2BIG;
+  sock_fprog program{static_cast<unsigned short>(filter.size), filter.code};
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0 ? errno : 0;
+}
+
+class Walls {
+ public:
+  explicit Walls(std::uint32_t skipped) : skipped_(skipped) {}
+
+  bool wants(Layer layer) const { return (skipped_ & bit(layer)) == 0; }
+  bool good() const { return result_.failure.error == 0; }
+
+  void done(Layer layer, int error, const char* doing) {
+    if (!good()) return;
+    if (error != 0) {
+      result_.failure = make_failure(layer, error, doing);
+    } else {
+      result_.layers |= bit(layer);
+    }
+  }
+
+  SetupResult& result() { return result_; }
+
+ private:
+  std::uint32_t skipped_;
+  SetupResult result_;
+};
+
+void build_tree(const Create& request, Walls* walls) {
+  const RootTree tree{request.disk_bytes, request.disk_inodes, request.inner_id, request.host_name};
+  const RootTreeError error = enter_root_tree(tree);
+  walls->done(Layer::kMount, error.error, error.doing);
+}
+
+void close_privileges(Walls* walls) {
+  walls->done(Layer::kCapabilities, drop_capabilities(), "dropping every capability");
+  if (walls->good() && walls->wants(Layer::kLandlock)) {
+    const int level = landlock_level();
+    walls->done(Layer::kLandlock, level < 0 ? -level : confine_with_landlock(level),
+                "confining files and sockets");
+    if (walls->good()) walls->result().landlock_abi = static_cast<std::uint32_t>(level);
+  }
+  if (walls->good() && walls->wants(Layer::kSeccomp)) {
+    walls->done(Layer::kSeccomp, install_filter(), "installing the system call filter");
+  }
+}
+
+}  // namespace
+
+LayerFailure make_failure(Layer layer, int error, const char* doing) {
+  LayerFailure failure{};
+  failure.layer = layer;
+  failure.error = error;
+  std::snprintf(failure.text, sizeof(failure.text), "%s: %s", doing, std::strerror(error));
+  return failure;
+}
+
+SetupResult set_up_sandbox(const Create& request) {
+  Walls walls(request.skipped_layers);
+  walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
+  if (walls.good()) build_tree(request, &walls);
+  walls.done(Layer::kPid, getpid() == 1 ? 0 : EINVAL, "being process 1");
+  if (walls.good() && walls.wants(Layer::kUts)) {
+    const std::size_t size = strnlen(request.host_name, sizeof(request.host_name));
+    walls.done(Layer::kUts, sethostname(request.host_name, size) == 0 ? 0 : errno,
+               "naming the host");
+  }
+  if (walls.good() && walls.wants(Layer::kNet)) {
+    walls.done(Layer::kNet, raise_loopback(), "raising the loopback interface");
+  }
+  if (walls.good() && walls.wants(Layer::kIpc)) walls.done(Layer::kIpc, 0, "");
+  if (walls.good() && walls.wants(Layer::kTime)) {
+    walls.done(Layer::kTime, enter_time_namespace(), "setting the clocks of the sandbox");
+  }
+  if (walls.good() && walls.wants(Layer::kCgroupNamespace)) {
+    walls.done(Layer::kCgroupNamespace, unshare(CLONE_NEWCGROUP) == 0 ? 0 : errno,
+               "entering a control group namespace");
+  }
+  if (walls.good() && walls.wants(Layer::kCgroup)) walls.done(Layer::kCgroup, 0, "");
+  if (walls.good()) {
+    walls.done(Layer::kRlimit, write_text("/proc/self/oom_score_adj", kOomScore),
+               "preferring the sandbox when memory runs out");
+  }
+  if (walls.good()) close_privileges(&walls);
+  // From here on nothing of the same identity can trace the init or read its memory or descriptors.
+  walls.done(Layer::kDescriptors, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno,
+             "making the init untraceable");
+  return walls.result();
+}
+
+}  // namespace berth::local

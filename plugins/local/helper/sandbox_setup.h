@@ -1,0 +1,27 @@
+// Builds the walls around the calling process, which is process 1 of its namespaces and becomes the
+// init of the sandbox. Single-threaded, no allocation, every step names its layer.
+#ifndef BERTH_PLUGINS_LOCAL_HELPER_SANDBOX_SETUP_H_
+#define BERTH_PLUGINS_LOCAL_HELPER_SANDBOX_SETUP_H_
+
+#include <cstdint>
+
+#include "wire.h"
+
+namespace berth::local {
+
+struct SetupResult {
+  std::uint32_t layers = 0;  // in force
+  std::uint32_t landlock_abi = 0;
+  LayerFailure failure{};         // error 0: all that was asked for is in force
+};
+
+// `request` is the description; the namespaces exist and the identity maps are written.
+SetupResult set_up_sandbox(const Create& request);
+
+
+// Records a failure of a layer, with the errno of the call that failed.
+LayerFailure make_failure(Layer layer, int error, const char* doing);
+
+}  // namespace berth::local
+
+#endif  // BERTH_PLUGINS_LOCAL_HELPER_SANDBOX_SETUP_H_
