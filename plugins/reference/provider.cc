@@ -515,7 +515,7 @@ extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_e
     return 1;
   }
   if (offer->host == nullptr || offer->host->struct_size < sizeof(berth_host_v1)) {
-    reply->refusal = text_of("the host's table is missing or smaller than that of ABI 1.0 [NEG-003]");
+    reply->refusal = text_of("the host's table is missing or smaller than that of ABI 1.0 [NEG-007]");
     return 1;
   }
   auto* provider = new (std::nothrow) berth::reference::Reference(offer->host);

@@ -93,7 +93,7 @@ TEST(FakeHost, SeesAnUnknownClass) {
   Breaker breaker([](const auto& host, berth_op op) { Breaker::complete(host, op, 99); });
   FakeHost host(&Breaker::entry);
   host.probe();
-  EXPECT_TRUE(only(host, "OUT-002"));
+  EXPECT_TRUE(only(host, "OUT-001"));
 }
 
 TEST(FakeHost, SeesALookupThatClaimsAFence) {
@@ -141,7 +141,7 @@ TEST(FakeHost, SeesAStreamThatTheSlotDoesNotHave) {
   });
   FakeHost host(&Breaker::entry);
   host.run("ref", {});
-  EXPECT_TRUE(only(host, "STRM-002"));
+  EXPECT_TRUE(only(host, "STRM-001"));
 }
 
 TEST(FakeHost, SeesAChunkThatIsTooLarge) {
@@ -153,7 +153,7 @@ TEST(FakeHost, SeesAChunkThatIsTooLarge) {
   });
   FakeHost host(&Breaker::entry);
   host.run("ref", {});
-  EXPECT_TRUE(only(host, "STRM-003"));
+  EXPECT_TRUE(only(host, "MEM-006"));
 }
 
 TEST(FakeHost, SeesASecretThatIsNotDeclared) {

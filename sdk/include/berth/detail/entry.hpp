@@ -68,14 +68,14 @@ std::string_view refusal_of(const berth_offer& offer) {
     return "the host no longer speaks the minor this provider was built with: rebuild it [NEG-002]";
   }
   if (offer.host == nullptr || offer.host->struct_size < sizeof(berth_host_v1)) {
-    return "the host's table is missing or smaller than that of ABI 1.0 [NEG-003]";
+    return "the host's table is missing or smaller than that of ABI 1.0 [NEG-007]";
   }
   for (const std::string_view wanted : Facts::kHostExtensions) {
     bool offered = false;
     for (std::uint64_t i = 0; i < offer.host_extensions.count; ++i) {
       offered = offered || view(offer.host_extensions.items[i]) == wanted;
     }
-    if (!offered) return "the host does not offer an extension the manifest requires [NEG-005]";
+    if (!offered) return "the host does not offer an extension the manifest requires [NEG-003]";
   }
   return {};
 }

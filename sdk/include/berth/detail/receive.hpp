@@ -81,14 +81,14 @@ inline Limits to_limits(const berth_limits* from) {
 
 inline OpenSpec to_value(const berth_open_spec* from) {
   const berth_open_spec spec = receive(from);
-  require(spec.reserved == 0, "open: a reserved field is not zero [MEM-003]");
+  require(spec.reserved == 0, "open: a reserved field is not zero [MEM-004]");
   return {view(spec.config_json), view(spec.state_dir), view(spec.owner_tag)};
 }
 
 inline CreateSpec to_value(const berth_create_spec* from) {
   const berth_create_spec spec = receive(from);
   require(spec.network == BERTH_NETWORK_NONE || spec.network == BERTH_NETWORK_OPEN,
-          "create: the network asked for is not one this provider knows [NEG-006]");
+          "create: the network asked for is not one this provider knows [ERR-004]");
   CreateSpec out;
   out.network = static_cast<Network>(spec.network);
   out.owner_tag = view(spec.owner_tag);
@@ -104,7 +104,7 @@ inline Command to_value(const berth_command* from) {
   const berth_command command = receive(from);
   require(command.argv.count != 0, "run: argv is empty [RUN-001]");
   require(command.stdin_source == BERTH_STDIN_EMPTY || command.stdin_source == BERTH_STDIN_INPUT,
-          "run: the source of standard input is not one this provider knows [NEG-006]");
+          "run: the source of standard input is not one this provider knows [ERR-004]");
   Command out;
   out.stdin_source = static_cast<StdinSource>(command.stdin_source);
   out.argv = views(command.argv);
@@ -127,7 +127,7 @@ inline PutFile to_value(const berth_put_file_spec* from) {
 
 inline GetFile to_value(const berth_get_file_spec* from) {
   const berth_get_file_spec spec = receive(from);
-  require(spec.reserved == 0, "get_file: a reserved field is not zero [MEM-003]");
+  require(spec.reserved == 0, "get_file: a reserved field is not zero [MEM-004]");
   require(view(spec.path).starts_with('/'), "get_file: the path is not absolute [FILE-002]");
   return {view(spec.path), spec.max_bytes};
 }

@@ -65,7 +65,7 @@ inline Scope copy(berth_pair_list list) {
   return out;
 }
 
-// Elements are as large as the first one says. [MEM-004]
+// Elements are as large as the first one says. [MEM-003]
 template <class Struct>
 std::vector<Struct> elements(const Struct* first, std::uint64_t count) {
   std::vector<Struct> out;

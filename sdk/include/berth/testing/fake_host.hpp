@@ -304,9 +304,9 @@ class FakeHost {
     const auto call = find(op, "op_complete");
     if (!call) return;
     const berth_outcome outcome = detail::receive(from);
-    if (outcome.reserved != 0) violated("a reserved field of an outcome is not zero [MEM-003]");
-    if (outcome.outcome_class > BERTH_UNCERTAIN) violated("an unknown outcome class [OUT-002]");
-    if (outcome.code > BERTH_CODE_INTERNAL) violated("an unknown code [OUT-003]");
+    if (outcome.reserved != 0) violated("a reserved field of an outcome is not zero [MEM-004]");
+    if (outcome.outcome_class > BERTH_UNCERTAIN) violated("an unknown outcome class [OUT-001]");
+    if (outcome.code > BERTH_CODE_INTERNAL) violated("an unknown code [OUT-002]");
     const bool done = outcome.outcome_class == BERTH_DONE;
     if (done && outcome.result == nullptr && detail::must_have_result(call->slot))
       violated("DONE without the result of its slot [OUT-004]");
@@ -337,8 +337,8 @@ class FakeHost {
     const bool fits = file ? stream == BERTH_STREAM_FILE
                            : call->slot == Slot::kRun &&
                                  (stream == BERTH_STREAM_STDOUT || stream == BERTH_STREAM_STDERR);
-    if (!fits) violated("output on a stream that this slot does not have [STRM-002]");
-    if (bytes.len > BERTH_OUTPUT_CHUNK_MAX_BYTES) violated("a chunk of more than 64 KiB [STRM-003]");
+    if (!fits) violated("output on a stream that this slot does not have [STRM-001]");
+    if (bytes.len > BERTH_OUTPUT_CHUNK_MAX_BYTES) violated("a chunk of more than 64 KiB [MEM-006]");
     if (call->paused) violated("output while the operation is paused [STRM-004]");
     if (is_cancelled(*call)) return BERTH_OUTPUT_CANCELLED;
     std::uint64_t& received = call->received_bytes[stream];
@@ -371,7 +371,7 @@ class FakeHost {
     const auto call = find(op, "input");
     if (!call) return BERTH_INPUT_CANCELLED;
     if (call->slot != Slot::kPutFile && call->slot != Slot::kRun)
-      violated("input of a slot that has none [STRM-007]");
+      violated("input of a slot that has none [STRM-002]");
     if (is_cancelled(*call)) return BERTH_INPUT_CANCELLED;
     if (call->input_at == call->input.size()) return BERTH_INPUT_END;
     if (call->behaviour.input_arrives_late && !std::exchange(call->input_held_back, true)) {

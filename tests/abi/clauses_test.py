@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""Every clause that a source cites stands in the contract, and the contract says each thing once.
+
+usage: clauses_test.py ROOT            checks the tree
+       clauses_test.py ROOT --self     proves that the check can fail
+"""
+
+import re
+import sys
+from pathlib import Path
+
+AREAS = ("META LOAD TRUST NEG OPEN SCOPE OP KEY OUT RUN FILE CANC STRM CLEAN FENCE CONC MEM ERR USE EXT SHUT "
+         "LANG LEAK").split()
+CITED = re.compile(r"\b((?:%s)-\d{3})\b" % "|".join(AREAS))
+FOLDERS = ("sdk/include", "sdk/docs", "sdk/template", "core", "plugins", "tools", "tests")
+ENFORCERS = re.compile(r"(loader|host|case|no one|provider)")
+
+
+def rows(contract):
+    """(clause, text, enforced by) of every row that defines a clause."""
+    for line in contract.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 4 and CITED.fullmatch(cells[0]):
+            yield cells[0], cells[1], cells[3]
+
+
+def findings(contract, sources):
+    defined = {}
+    for clause, text, enforcer in rows(contract):
+        if clause in defined:
+            yield f"{clause} is defined twice"
+        if not text:
+            yield f"{clause} says nothing"
+        if not ENFORCERS.match(enforcer):
+            yield f"{clause} does not say who enforces it"
+        defined[clause] = text
+    if not defined:
+        yield "the contract defines no clause"
+    for area in AREAS:
+        if not any(clause.startswith(area + "-") for clause in defined):
+            yield f"the area {area} has no clause"
+    for path, text in sources:
+        for clause in sorted(set(CITED.findall(text)) - set(defined)):
+            yield f"{path} cites {clause}, which the contract does not define"
+
+
+def sources_of(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in {".h", ".hpp", ".c", ".cc", ".md"} and path.is_file() and "fixtures" not in path.parts:
+                yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+
+
+def self_test(contract):
+    wrong = {
+        "a clause nobody defined": (contract, [("a.cc", "see [OP-" + "999]")]),
+        "a clause defined twice": (contract + "\n| OP-001 | again | why | host |\n", []),
+        "a clause without text": (contract + "\n| OP-998 |  | why | host |\n", []),
+        "a clause nobody enforces": (contract + "\n| OP-997 | text | why | |\n", []),
+        "an empty contract": ("", []),
+    }
+    return [name for name, (text, sources) in wrong.items() if not list(findings(text, sources))]
+
+
+def main():
+    root = Path(sys.argv[1])
+    contract = (root / "sdk/docs/CONTRACT.md").read_text(encoding="utf-8")
+    if "--self" in sys.argv:
+        missed = self_test(contract)
+        print("\n".join(f"not noticed: {name}" for name in missed) or "every planted fault was noticed")
+        return 1 if missed else 0
+    found = list(findings(contract, sources_of(root)))
+    print("\n".join(found) or f"{len(list(rows(contract)))} clauses, every citation resolves")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
