@@ -1,0 +1,287 @@
+"""The command's own surface: help, usage errors, configuration, files: what needs no provider."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import cli
+from cli import BerthCase
+
+COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["intents"],
+            ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"]]
+MANUAL = Path(__file__).parents[3] / "tools" / "berth" / "man" / "berth.1"
+HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
+
+
+class Help(BerthCase):
+    def test_every_command_explains_itself_with_examples_in_eighty_columns(self):
+        for command in [[], ["provider"], ["session"], *COMMANDS]:
+            with self.subTest(command=command):
+                done = self.berth(*command, "--help")
+                self.assertIn("Example", done.stdout)
+                self.assertIn("Usage: berth " + " ".join(command), done.stdout)
+                self.assertEqual(done.stderr, "")
+                too_long = [line for line in done.stdout.splitlines() if len(line) > 80]
+                self.assertEqual(too_long, [])
+
+    def test_every_leaf_command_takes_the_shared_options(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                text = self.berth(*command, "--help").stdout
+                for option in ("--json", "--state-dir", "--config"):
+                    self.assertIn(option, text)
+
+    def test_help_works_without_a_home_or_a_state_folder(self):
+        done = self.berth("--help", environment={"HOME": "", "BERTH_STATE_DIR": "/proc/nowhere"})
+        self.assertIn("Exit codes:", done.stdout)
+
+    def test_every_exit_code_is_in_the_help_and_in_the_manual(self):
+        names = re.findall(r"^  k(\w+) = (\d+),", HEADER.read_text(), re.MULTILINE)
+        self.assertGreater(len(names), 10)
+        help_text, manual = self.berth("--help").stdout, MANUAL.read_text()
+        for name, number in names:
+            with self.subTest(code=name):
+                self.assertRegex(help_text, rf"(?m)^  {number} ")
+                self.assertRegex(manual, rf"(?m)^\.It {number}$")
+
+    def test_every_flag_is_in_the_manual(self):
+        manual = MANUAL.read_text().replace("\\-", "-")
+        for command in COMMANDS:
+            for flag in re.findall(r"^  (--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE):
+                with self.subTest(command=command, flag=flag):
+                    self.assertRegex(manual, rf"Fl {flag[1:]}\b")
+
+    def test_the_manual_has_no_errors(self):
+        done = subprocess.run(["groff", "-mandoc", "-Tascii", "-ww", str(MANUAL)], text=True,
+                              capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Usage(BerthCase):
+    def refused(self, *arguments):
+        done = self.berth(*arguments, expect=cli.USAGE)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"\Aberth: .+\nberth: see 'berth.* --help'\n\Z")
+        return done.stderr
+
+    def test_a_missing_command_prints_the_help_on_standard_error(self):
+        done = self.berth(expect=cli.USAGE)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("Usage: berth COMMAND", done.stderr)
+
+    def test_what_is_unknown_is_named(self):
+        self.assertIn("unknown command 'frob'", self.refused("frob"))
+        self.assertIn("unknown option '--frob'", self.refused("run", "x.py", "--frob"))
+        self.assertIn("unexpected argument 'y.py'", self.refused("run", "x.py", "y.py"))
+
+    def test_what_is_missing_is_named(self):
+        self.assertIn("FILE is required", self.refused("run"))
+        self.assertIn("SUBJECT is required", self.refused("provider", "inspect"))
+        self.assertIn("a command is missing", self.refused("provider"))
+        self.assertIn("SESSION is required", self.refused("session", "retire", "ann"))
+
+    def test_values_are_checked_with_a_sentence_that_shows_a_right_one(self):
+        for option, value in [("--timeout", "0"), ("--timeout", "5x"), ("--timeout", "-1"),
+                              ("--timeout", "25h"), ("--timeout", "nan"), ("--memory", "lots"),
+                              ("--memory", "0"), ("--memory", "1e9"), ("--cpus", "0"),
+                              ("--cpus", "1,5"), ("--processes", "1.5"), ("--processes", "0"),
+                              ("--disk", "9999999999T"), ("--network", "some"),
+                              ("--language", "cobol")]:
+            with self.subTest(option=option, value=value):
+                message = self.refused("run", "x.py", f"{option}={value}")
+                self.assertIn(f"{option}: '{value}' is not ", message)
+
+    def test_times_are_checked(self):
+        for value in ["yesterday", "2026-13-01", "2026-02-30", "2026-11-29T25:00:00Z", "24", "1w"]:
+            with self.subTest(value=value):
+                self.assertIn(f"'{value}' is not a time", self.refused("receipts", "--since", value))
+
+    def test_an_operators_word_needs_a_name_and_evidence(self):
+        self.assertIn("--evidence", self.refused("reconcile", "--name", "x", "--established", "absent"))
+        self.assertIn("--name", self.refused("reconcile", "--established", "absent", "--evidence", "e"))
+        self.assertIn("--established", self.refused("reconcile", "--name", "x", "--evidence", "e"))
+        self.assertIn("absent or present", self.refused("reconcile", "--name", "x", "--evidence", "e",
+                                                        "--established", "maybe"))
+
+    def test_two_formats_at_once_are_refused(self):
+        self.refused("receipts", "--json", "--format", "csv")
+
+
+class Version(BerthCase):
+    def test_version_is_one_document_with_json(self):
+        document = self.document("version")
+        self.assertRegex(document["version"], r"^\d+\.\d+\.\d+$")
+        self.assertEqual(document["contract"], "1.0")
+
+    def test_the_flag_and_the_command_say_the_same(self):
+        self.assertEqual(self.berth("--version").stdout, self.berth("version").stdout)
+
+    def test_nothing_is_made_on_disk(self):
+        self.berth("version")
+        self.assertFalse(self.state.exists())
+
+
+class Configuration(BerthCase):
+    def refused(self, value, *more):
+        path = self.config(value)
+        done = self.program("print(1)", *more, expect=cli.CONFIGURATION)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(str(path), done.stderr)
+        self.assertFalse(self.state.exists())
+        return done.stderr
+
+    def test_what_is_wrong_is_named_by_its_path(self):
+        self.assertRegex(self.refused({"limits": {}, "frob": 1}), r"\bfrob\b")
+
+    def test_nested_places_are_named(self):
+        for value, place in [({"limits": {"memory": "much"}}, "config.limits.memory: 'much' is not a size"),
+                             ({"limits": {"memroy": 1}}, "config.limits.memroy: is unknown"),
+                             ({"limits": 3}, "config.limits: is not an object"),
+                             ({"priceMicroUsd": -1}, "config.priceMicroUsd: is not"),
+                             ({"priceMicroUsd": 0.5}, "config.priceMicroUsd: is not"),
+                             ({"provider": 7}, "config.provider: is not text"),
+                             ({"deadlines": {"call": "20m"}}, "config.deadlines.lifetime: is shorter"),
+                             ({"billing": {"kind": "barter"}}, "config.billing.kind: is not \"credits\""),
+                             ({"providers": {"local": {"hosting": "cloud"}}}, "hosting")]:
+            with self.subTest(value=value):
+                self.assertIn(place, self.refused(value))
+
+    def test_a_document_that_is_not_json_is_refused_with_its_place(self):
+        self.assertRegex(self.refused('{"provider": "local",}'), r"byte|offset")
+
+    def test_deep_and_large_documents_are_refused(self):
+        self.refused("[" * 100 + "]" * 100)
+        self.refused('{"provider": "' + "x" * (2 << 20) + '"}')
+
+    def test_a_folder_and_a_file_that_everyone_can_write_are_refused(self):
+        self.berth("run", self.file("p.py", ""), "--config", str(self.work), expect=cli.CONFIGURATION)
+        path = self.config({})
+        path.chmod(0o666)
+        self.assertIn("chmod o-w", self.berth("run", self.file("p.py", ""), expect=cli.CONFIGURATION).stderr)
+
+    def test_a_named_file_must_exist(self):
+        done = self.berth("run", self.file("p.py", ""), "--config", "nowhere.json", expect=cli.CONFIGURATION)
+        self.assertIn("nowhere.json", done.stderr)
+
+    def test_values_of_provider_configurations_are_never_repeated(self):
+        text = self.refused({"providers": {"local": {"config": {"token": "s3cr3t-value"}, "frob": "s3cr3t-too"}}})
+        self.assertNotIn("s3cr3t", text)
+
+    def test_with_json_the_error_is_one_document(self):
+        self.config({"limits": 3})
+        document = self.document("receipts", expect=cli.CONFIGURATION)
+        self.assertEqual(document["error"]["exitCode"], cli.CONFIGURATION)
+        self.assertIn("config.limits", document["error"]["message"])
+
+
+class ProgramFiles(BerthCase):
+    def refused(self, *arguments, **options):
+        done = self.berth("run", *arguments, expect=cli.INPUT, **options)
+        self.assertEqual(done.stdout, "")
+        self.assertFalse(self.state.exists(), "a file that cannot be read makes nothing on disk")
+        return done.stderr
+
+    def test_a_missing_file_a_folder_and_a_device_are_told_apart(self):
+        self.assertIn("No such file", self.refused("nowhere.py"))
+        folder = self.work / "folder.py"
+        folder.mkdir()
+        self.assertIn("is a folder", self.refused(str(folder)))
+        self.assertIn("neither a file nor a pipe", self.refused("/dev/zero", "--language", "python"))
+
+    def test_a_binary_file_is_refused(self):
+        path = self.file("binary.py", b"\x7fELF\x02\x01\x01\0\0\0")
+        self.assertIn("byte 7 is zero", self.refused(path))
+
+    def test_a_name_that_tells_no_language_is_refused_with_the_flag_that_does(self):
+        path = self.file("program.rb", "puts 1")
+        self.assertIn("--language", self.refused(path))
+
+    def test_a_file_beyond_the_bound_is_refused(self):
+        path = self.file("large.py", "#" * ((16 << 20) + 1))
+        self.refused(path)
+
+    def test_closed_standard_input_is_an_error_and_not_an_empty_program(self):
+        done = subprocess.run(["sh", "-c", f"exec '{cli.BERTH}' run - <&-"], cwd=self.work, text=True,
+                              env=self.environment(), capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, cli.INPUT, done.stderr)
+        self.assertIn("standard input", done.stderr)
+
+    def test_input_files_are_checked_before_anything_runs(self):
+        program = self.file("p.py", "")
+        self.assertIn("nowhere.csv", self.refused(program, "--file", "nowhere.csv"))
+        (self.work / "a").mkdir()
+        (self.work / "a" / "x.csv").write_text("")
+        self.file("x.csv", "")
+        self.assertIn("would be named 'x.csv'", self.refused(program, "--file", "x.csv", "--file", "a/x.csv"))
+
+    def test_a_file_that_may_not_be_read(self):
+        path = self.file("closed.py", "")
+        os.chmod(path, 0)
+        if os.geteuid() == 0:
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", cli.BERTH,
+                                   "run", path], cwd="/", env=self.environment(), capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual(done.returncode, cli.INPUT, done.stderr)
+            self.assertIn("Permission denied", done.stderr)
+        else:
+            self.assertIn("Permission denied", self.refused(path))
+
+
+class StateFolder(BerthCase):
+    def refused(self, path):
+        done = self.berth("receipts", "--state-dir", str(path), expect=cli.STATE)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_a_file_in_its_place_is_refused(self):
+        self.assertIn("is not a folder", self.refused(self.file("file", "")))
+
+    def test_a_folder_that_others_can_write_is_refused(self):
+        folder = self.work / "open"
+        folder.mkdir()
+        folder.chmod(0o777)
+        self.assertIn("can be written by others", self.refused(folder))
+
+    def test_a_place_where_nothing_can_be_made_is_refused(self):
+        self.assertIn("/proc/nowhere", self.refused("/proc/nowhere"))
+
+    def test_a_store_that_is_not_one_is_refused_and_left_alone(self):
+        folder = self.work / "state"
+        folder.mkdir(mode=0o700)
+        (folder / "berth.db").write_bytes(b"not a database, " * 1000)
+        self.assertIn("berth.db", self.refused(folder))
+        self.assertEqual((folder / "berth.db").read_bytes(), b"not a database, " * 1000)
+
+    def test_it_is_private(self):
+        self.berth("receipts")
+        self.assertEqual(self.state.stat().st_mode & 0o777, 0o700)
+        for path in self.state.rglob("*"):
+            self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+
+class Records(BerthCase):
+    def test_an_empty_store_says_so_and_prints_empty_documents(self):
+        self.assertEqual(self.berth("receipts").stdout, "")
+        self.assertEqual(self.document("receipts"), {"receipts": []})
+        self.assertEqual(self.document("intents"), {"intents": []})
+        self.assertEqual(self.berth("receipts", "--format", "jsonl").stdout, "")
+        self.assertEqual(len(self.berth("receipts", "--format", "csv").stdout.splitlines()), 1)
+        self.assertIn("nothing is unresolved", self.berth("intents", "--unresolved").stderr)
+
+    def test_an_unknown_intent_is_an_error(self):
+        self.assertIn("no intent 'berth-x'", self.berth("intents", "berth-x", expect=cli.INPUT).stderr)
+
+    def test_a_full_and_a_closed_standard_output_are_errors(self):
+        with open("/dev/full", "wb") as full:
+            done = self.berth("receipts", "--json", stdout=full, expect=cli.OUTPUT)
+        self.assertIn("No space left", done.stderr)
+        done = subprocess.run(["sh", "-c", f"exec '{cli.BERTH}' version >&-"], text=True, cwd=self.work,
+                              env=self.environment(), capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, cli.OUTPUT, done.stderr)
+        self.assertIn("cannot write to standard output", done.stderr)
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,242 @@
+"""What lasts: replays, conflicts, cancellation, and what a killed host leaves behind."""
+
+import os
+import signal
+import time
+import unittest
+from pathlib import Path
+
+import cli
+from cli import BerthCase, processes_with, wait_until
+
+
+class Replays(BerthCase):
+    def test_the_same_call_twice_is_one_allocation_one_receipt_and_the_recorded_answer(self):
+        path = self.file("p.py", "import random\nprint(random.random())\nimport sys\nsys.exit(5)")
+        first = self.berth("run", path, "--call", "c", expect=5)
+        second = self.berth("run", path, "--call", "c", expect=5)
+        self.assertEqual(first.stdout, second.stdout)
+        self.assertIn("no charge", second.stderr)
+        self.assertEqual(len(self.receipts()), 1)
+        document = self.document("run", path, "--call", "c", expect=5)
+        self.assertTrue(document["replayed"])
+        self.assertEqual(len(self.document("intents")["intents"]), 1)
+
+    def test_another_program_under_the_same_call_is_a_conflict(self):
+        self.program("print(1)", "--call", "c")
+        done = self.program("print(2)", "--call", "c", expect=cli.REFUSED)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("berth: ", done.stderr)
+        self.assertEqual(len(self.receipts()), 1)
+
+    def test_owners_and_sessions_keep_calls_apart(self):
+        for more in ([], ["--owner", "ann"], ["--session", "other"]):
+            self.assertEqual(self.program("print(1)", "--call", "c", *more).stdout, "1\n")
+        self.assertEqual(len(self.receipts()), 3)
+
+    def test_concurrent_deliveries_of_one_call_run_it_once(self):
+        path = self.file("p.py", "import time, random\ntime.sleep(0.5)\nprint(random.random())")
+        processes = [self.start("run", path, "--call", "c") for _ in range(3)]
+        outputs = set()
+        for process in processes:
+            out, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+            self.assertIn(process.returncode, (0, cli.REFUSED), err)
+            if process.returncode == 0:
+                outputs.add(out)
+        self.assertEqual(len(outputs), 1)
+        self.assertEqual(len(self.receipts()), 1)
+
+
+class Interrupted(BerthCase):
+    def start_marked(self, code, *arguments):
+        """A program that has announced itself, and the mark its processes carry."""
+        mark = f"mark{os.getpid()}x{time.monotonic_ns()}"
+        path = self.file(f"{mark}.py", code.replace("MARK", mark))
+        process = self.start("run", path, *arguments)
+        return process, mark
+
+    def test_a_signal_while_the_program_runs_cleans_up_and_costs_nothing(self):
+        for number, code in ((signal.SIGINT, cli.INTERRUPTED), (signal.SIGTERM, cli.TERMINATED),
+                             (signal.SIGHUP, cli.HANGUP)):
+            with self.subTest(signal=number):
+                process, mark = self.start_marked(
+                    "import time, subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+                    "print('up', flush=True)\ntime.sleep(1000)")
+                self.assertEqual(process.stdout.readline(), b"up\n")
+                process.send_signal(number)
+                _, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+                self.assertEqual(process.returncode, code, err)
+                self.assert_nothing_left(mark)
+                receipt = self.receipts()[-1]
+                self.assertEqual((receipt["settlement"], receipt["cost"]), ("cancelled", 0))
+
+    def test_a_program_that_ignores_the_signal_is_ended_too(self):
+        process, mark = self.start_marked(
+            "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up', flush=True)\n"
+            "while True:\n    time.sleep(1)")
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(cli.TIMEOUT_SECONDS), cli.INTERRUPTED)
+        self.assert_nothing_left(mark)
+
+    def test_a_signal_at_any_moment_of_the_start_cleans_up(self):
+        for delay in (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3):
+            with self.subTest(delay=delay):
+                process, mark = self.start_marked("import time\ntime.sleep(1000)")
+                time.sleep(delay)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+                # Before the handler is there, the signal's own action ends the process.
+                self.assertIn(process.returncode, (cli.INTERRUPTED, -signal.SIGINT), err)
+                self.assert_nothing_left(mark)
+        self.assertEqual({r["cost"] for r in self.receipts()} - {0}, set())
+
+
+class Killed(BerthCase):
+    def kill_when(self, process, condition, what):
+        wait_until(condition, what)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def settle(self):
+        """Reconciles until nothing is open: right after a kill, the dead host's worker may still be
+        on its way out."""
+        def settled():
+            return self.document("reconcile", expect=None)["settled"]
+        wait_until(settled, "reconcile settles everything")
+
+    def assert_settled_without_charge(self, mark):
+        self.settle()
+        self.assert_nothing_left(mark)
+        self.assertEqual(sum(r["cost"] for r in self.receipts()), 0)
+
+    def test_kill_9_while_the_program_runs_then_reconcile(self):
+        mark = f"mark{os.getpid()}x{time.monotonic_ns()}"
+        path = self.file(f"{mark}.py", "import time\nprint('up', flush=True)\ntime.sleep(1000)")
+        process = self.start("run", path, "--call", "c")
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assert_settled_without_charge(mark)
+        receipt, = self.receipts()
+        self.assertEqual(receipt["settlement"], "host_died")
+        again = self.berth("run", path, "--call", "c", expect=None)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertEqual(again.stdout, "")
+
+    def test_kill_9_at_any_moment_of_the_start_then_reconcile(self):
+        for step in range(8):
+            with self.subTest(step=step):
+                mark = f"mark{os.getpid()}x{time.monotonic_ns()}"
+                process = self.start("run", self.file(f"{mark}.py", "import time\ntime.sleep(1000)"))
+                time.sleep(0.03 * step)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                self.assert_settled_without_charge(mark)
+
+    def test_reconcile_never_touches_what_a_living_host_works_on(self):
+        path = self.file("p.py", "import time\nprint('up', flush=True)\ntime.sleep(3)\nprint('down')")
+        process = self.start("run", path)
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        report = self.document("reconcile")
+        self.assertEqual([i["result"] for i in report["intents"]], ["held"])
+        out, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+        self.assertEqual((process.returncode, out), (0, b"down\n"), err)
+
+    def test_the_next_run_cleans_up_after_a_dead_one_by_itself(self):
+        mark = f"mark{os.getpid()}x{time.monotonic_ns()}"
+        path = self.file(f"{mark}.py", "import time\nprint('up', flush=True)\ntime.sleep(1000)")
+        process = self.start("run", path)
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        def cleaned():
+            self.program("print(1)")
+            return not self.unresolved()
+        wait_until(cleaned, "later runs clean up")
+        self.assert_nothing_left(mark)
+
+    def test_an_intent_is_shown_with_its_journal(self):
+        document = self.document("run", self.file("p.py", "print(1)"))
+        name = document["receipt"]["name"]
+        shown = self.document("intents", name)
+        self.assertEqual(shown["state"], "RELEASED")
+        self.assertEqual(shown["journal"][-1]["to"], "RELEASED")
+        self.assertIn(name, self.berth("intents").stdout)
+        self.assertIn("RELEASED", self.berth("intents", name).stdout)
+        self.assertIn(name, self.berth("receipts", "--format", "csv").stdout)
+
+    def test_reconcile_of_one_name_that_is_released_says_so(self):
+        name = self.document("run", self.file("p.py", "print(1)"))["receipt"]["name"]
+        done = self.berth("reconcile", "--name", name, expect=cli.INPUT)
+        self.assertIn("released", done.stderr)
+
+
+class Hostile(BerthCase):
+    def test_a_daemon_that_ignores_signals_and_floods_ends_at_its_limits(self):
+        mark = f"mark{os.getpid()}x{time.monotonic_ns()}"
+        code = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(1000)
+    os._exit(0)
+block = b"y" * 65535 + b"\\n"
+while True:
+    os.write(1, block)
+"""
+        path = self.file(f"{mark}.py", code)
+        process = self.start("run", path, "--timeout", "2", "--json", "--memory", "200M", "--processes", "16")
+        peak_kib = 0
+        while process.poll() is None:
+            try:
+                status = Path(f"/proc/{process.pid}/status").read_text()
+            except OSError:
+                break
+            for line in status.splitlines():
+                if line.startswith("VmHWM:"):
+                    peak_kib = max(peak_kib, int(line.split()[1]))
+            time.sleep(0.05)
+        out, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 137, err)
+        document = cli.json.loads(out)
+        self.assertEqual(document["cause"], "wall")
+        stdout = document["stdout"]
+        self.assertGreater(stdout["bytes"], 1 << 20)
+        self.assertEqual(stdout["bytes"], stdout["omitted_bytes"] + self.kept(stdout["text"]))
+        self.assertLess(peak_kib, 160 * 1024)
+        self.assert_nothing_left(mark)
+
+    @staticmethod
+    def kept(text):
+        """Bytes of the program's own in an abridged text: everything but the line that says so."""
+        lines = text.split("\n")
+        return sum(len(line) + 1 for line in lines if set(line) == {"y"}) + 0
+
+
+class Rootless(BerthCase):
+    def test_a_plain_user_runs_programs_or_is_told_what_is_missing(self):
+        if os.geteuid() != 0:
+            self.assertEqual(self.program("print(1)").stdout, "1\n")
+            return
+        os.chown(self.folder, 65534, 65534)
+        os.chown(self.work, 65534, 65534)
+        path = self.file("p.py", "import os\nprint('ran')")
+        done = cli.subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", cli.BERTH, "run", path],
+            cwd=self.work, env=self.environment(), capture_output=True, text=True, stdin=cli.subprocess.DEVNULL,
+            timeout=cli.TIMEOUT_SECONDS, preexec_fn=cli.own_signals)
+        if done.returncode == 0:
+            self.assertEqual(done.stdout, "ran\n")
+        else:
+            self.assertIn(done.returncode, (cli.PROVIDER, cli.REFUSED), done.stderr)
+            self.assertRegex(done.stderr, r"acceptMissingLayers|layer|cgroup|user namespace")
+
+
+if __name__ == "__main__":
+    cli.main()
