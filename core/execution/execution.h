@@ -60,6 +60,8 @@ struct ExecutionRequest {
   std::string turn;  // empty: the call
 };
 
+// The name the source gets in its work folder.
+std::string source_name(const ExecutionRequest& request);
 // What is wrong with a request, before anything is reserved.
 Status validate(const ExecutionRequest& request);
 // The whole request but its owner, session, call and turn as canonical JSON. Its SHA-256 is the
@@ -148,7 +150,6 @@ struct ExecutionResult {
 
 // The result document of manifests/execution-result.schema.json.
 boost::json::object to_json(const ExecutionResult& result);
-boost::json::object to_json(const Receipt& receipt);
 // A document that to_json made; receipt, failure, intent and replayed are the caller's to fill in.
 Result<ExecutionResult> execution_result_from_json(std::string_view document);
 
