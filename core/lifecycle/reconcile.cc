@@ -209,7 +209,7 @@ Task<Result<std::vector<Intent>>> select(LifecycleServices& services, ReconcileO
   };
   auto job = std::make_shared<Job>();
   job->options = std::move(options);
-  const Status status = co_await services.store.read([job](Transaction& transaction) -> Status {
+  UnitOfWork work = [job](Transaction& transaction) -> Status {
     job->found.clear();
     const ReconcileOptions& wanted = job->options;
     if (!wanted.name.empty()) {
@@ -235,7 +235,8 @@ Task<Result<std::vector<Intent>>> select(LifecycleServices& services, ReconcileO
       for (Intent& intent : page) job->found.push_back(std::move(intent));
       if (last) return {};
     }
-  });
+  };
+  const Status status = co_await services.store.read(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(job->found);
 }
@@ -256,7 +257,7 @@ Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
   };
   auto job = std::make_shared<Job>();
   job->listed = std::move(listed.value);
-  const Status status = co_await services.store.read([job](Transaction& transaction) -> Status {
+  UnitOfWork work = [job](Transaction& transaction) -> Status {
     job->strays.clear();
     for (const Listed& item : job->listed) {
       BERTH_TRY(const std::optional<Intent> intent, transaction.intent(item.name));
@@ -264,7 +265,8 @@ Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
       job->strays.push_back({item, intent.has_value()});
     }
     return {};
-  });
+  };
+  const Status status = co_await services.store.read(std::move(work));
   if (!status) report.sweep_error = status.error().message();
   if (status) report.strays = std::move(job->strays);
 }

@@ -49,10 +49,10 @@ void record_late_answers(LifecycleServices& services, boost::asio::any_io_execut
         [](LifecycleServices& with, LateAnswer answer) -> Task<void> {
           const WallTime at = with.clock.wall_now();
           // A store that is down loses this line and nothing else: it is evidence, not state.
-          const Status kept = co_await with.store.commit(
-              [answer = std::move(answer), at](Transaction& transaction) {
+          UnitOfWork work = [answer = std::move(answer), at](Transaction& transaction) {
                 return append_late(transaction, answer, at);
-              });
+              };
+          const Status kept = co_await with.store.commit(std::move(work));
           (void)kept;
         }(services, std::move(late)),
         boost::asio::detached);
@@ -70,8 +70,7 @@ Task<Result<std::size_t>> expire_results(LifecycleServices& services, WallTime r
   for (;;) {
     auto job = std::make_shared<Job>();
     const WallTime now = services.clock.wall_now();
-    const Status status = co_await services.store.commit(
-        [job, after, now, released_before](Transaction& transaction) -> Status {
+    UnitOfWork work = [job, after, now, released_before](Transaction& transaction) -> Status {
           IntentFilter filter;
           filter.count_max = kExpireMax;
           filter.after_name = after;
@@ -87,7 +86,8 @@ Task<Result<std::size_t>> expire_results(LifecycleServices& services, WallTime r
             job->dropped += 1;
           }
           return {};
-        });
+        };
+    const Status status = co_await services.store.commit(std::move(work));
     if (!status) co_return fail(status.error());
     dropped += job->dropped;
     if (!job->more) co_return dropped;
@@ -98,8 +98,7 @@ Task<Result<std::size_t>> expire_results(LifecycleServices& services, WallTime r
 Task<Result<SessionRecord>> begin_retire(LifecycleServices& services, CallKey session) {
   auto job = std::make_shared<SessionRecord>();
   const WallTime now = services.clock.wall_now();
-  const Status status =
-      co_await services.store.commit([job, session, now](Transaction& transaction) -> Status {
+  UnitOfWork work = [job, session, now](Transaction& transaction) -> Status {
         BERTH_TRY(const std::optional<SessionRecord> stored,
                   transaction.session(session.owner, session.session));
         *job = stored.value_or(
@@ -108,7 +107,8 @@ Task<Result<SessionRecord>> begin_retire(LifecycleServices& services, CallKey se
         job->state = SessionState::kRetiring;
         job->updated_at = now;
         return transaction.put_session(*job);
-      });
+      };
+  const Status status = co_await services.store.commit(std::move(work));
   if (!status) co_return fail(status.error());
   co_return *job;
 }
@@ -116,8 +116,7 @@ Task<Result<SessionRecord>> begin_retire(LifecycleServices& services, CallKey se
 Task<Result<std::vector<Intent>>> finish_retire(LifecycleServices& services, CallKey session) {
   auto job = std::make_shared<std::vector<Intent>>();
   const WallTime now = services.clock.wall_now();
-  const Status status =
-      co_await services.store.commit([job, session, now](Transaction& transaction) -> Status {
+  UnitOfWork work = [job, session, now](Transaction& transaction) -> Status {
         BERTH_TRY(const std::optional<SessionRecord> stored,
                   transaction.session(session.owner, session.session));
         if (!stored || stored->state == SessionState::kOpen)
@@ -132,7 +131,8 @@ Task<Result<std::vector<Intent>>> finish_retire(LifecycleServices& services, Cal
         if (!job->empty() && guard(Guard::kNothingUnresolved)) return {};
         return transaction.put_session(
             {session.owner, session.session, SessionState::kRetired, now});
-      });
+      };
+  const Status status = co_await services.store.commit(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(*job);
 }

@@ -2,17 +2,18 @@
 #ifndef BERTH_CORE_LIFECYCLE_SIGNAL_H_
 #define BERTH_CORE_LIFECYCLE_SIGNAL_H_
 
-#include <memory>
 #include <vector>
 
 #include "core/base/task.h"
 
 namespace berth {
 
+// Who waits belongs to the loop, so that a loop that is destroyed ends its coroutines, whatever they
+// wait for.
 class Signal {
  public:
   Signal();
-  ~Signal();  // those who still wait are destroyed with their coroutines
+  ~Signal();  // those who still wait end with their coroutines
   Signal(const Signal&) = delete;
   Signal& operator=(const Signal&) = delete;
 
@@ -22,10 +23,11 @@ class Signal {
   void notify();
 
  private:
+  class Loop;
   struct Waiter;
   template <class Handler>
   struct WaiterOf;
-  std::vector<std::unique_ptr<Waiter>> waiters_;
+  std::vector<Waiter*> waiters_;  // owned by their loop
 };
 
 }  // namespace berth
