@@ -1,6 +1,7 @@
 #include "core/store/lane.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
@@ -130,6 +131,8 @@ Lane::~Lane() {
 }
 
 void Lane::serve() {
+  // Fifteen characters are what the kernel keeps.
+  ::pthread_setname_np(::pthread_self(), name_.substr(name_.rfind(' ') + 1).substr(0, 15).c_str());
   for (;;) {
     std::vector<std::unique_ptr<Pending>> batch;
     {

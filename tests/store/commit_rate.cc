@@ -1,4 +1,4 @@
-// Measures what group commit gives on this disk: commit_rate FOLDER [SECONDS].
+// Measures what group commit gives on this disk: commit_rate FOLDER [SECONDS [IN_FLIGHT]].
 //
 // One line for the raw rate of single SQLite commits, then one for each number of calls in flight,
 // each call making the three commits of a good run with the rows that a good run writes.
@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -13,6 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "core/base/sha256.h"
 #include "core/store/sqlite/sqlite_store.h"
@@ -70,12 +73,12 @@ Task<void> caller(Load& load) {
   }
 }
 
-int measure(const std::filesystem::path& folder, Seconds budget) {
+int measure(const std::filesystem::path& folder, Seconds budget, std::span<const int> levels) {
   const std::filesystem::path inside = folder / fmt::format("commit_rate.{}", ::getpid());
   std::filesystem::create_directory(inside);
   const double raw = raw_rate(inside / "raw.db", budget);
   fmt::print("raw single commits: {:.0f}/s ({:.0f} us)\n", raw, 1e6 / raw);
-  for (const int in_flight : {1, 8, 64}) {
+  for (const int in_flight : levels) {
     auto store = SqliteStore::open({.path = inside / fmt::format("store{}.db", in_flight)});
     if (!store) {
       fmt::print(stderr, "{}\n", store.error().message());
@@ -103,8 +106,10 @@ int measure(const std::filesystem::path& folder, Seconds budget) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: commit_rate FOLDER [SECONDS]\n");
+    fmt::print(stderr, "usage: commit_rate FOLDER [SECONDS [IN_FLIGHT]]\n");
     return 2;
   }
-  return berth::measure(argv[1], berth::Seconds(argc > 2 ? std::atof(argv[2]) : 2.0));
+  std::vector<int> levels = {1, 8, 64};
+  if (argc > 3) levels = {std::atoi(argv[3])};
+  return berth::measure(argv[1], berth::Seconds(argc > 2 ? std::atof(argv[2]) : 2.0), levels);
 }

@@ -89,6 +89,12 @@ Statement& Statement::integer(std::optional<std::int64_t> value) {
   return *this;
 }
 
+Statement& Statement::optional_bytes(const std::optional<std::string>& value) {
+  if (value) return bytes(*value);
+  bound(sqlite3_bind_null(raw_, ++parameter_));
+  return *this;
+}
+
 Result<bool> Statement::step() {
   if (failed_ != SQLITE_OK) return fail(connection_->error(failed_));
   column_ = 0;
@@ -214,6 +220,14 @@ Status Connection::script(const std::string& sql) {
 }
 
 bool Connection::idle() const { return sqlite3_get_autocommit(raw_) != 0; }
+
+std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(raw_); }
+
+Result<std::int64_t> Connection::data_version() {
+  BERTH_TRY(Statement statement, use("PRAGMA data_version"));
+  BERTH_TRY([[maybe_unused]] const bool row, statement.step());
+  return statement.next_integer();
+}
 
 Error Connection::error(int code) const {
   const std::string path = options_.path.string();

@@ -46,6 +46,7 @@ class Statement {
   Statement& bytes(std::string_view value);
   Statement& integer(std::int64_t value);
   Statement& integer(std::optional<std::int64_t> value);
+  Statement& optional_bytes(const std::optional<std::string>& value);
 
   // True: a row is there. Errors name the store and what to do.
   Result<bool> step();
@@ -87,6 +88,9 @@ class Connection {
 
   // False while a transaction is open. True inside one means that SQLite rolled it back by itself.
   bool idle() const;
+  std::int64_t last_row() const;
+  // Changes when another connection, of this process or another, has committed.
+  Result<std::int64_t> data_version();
   // The error of the last call, for people.
   Error error(int code) const;
   // Frames in the write-ahead log after the last commit.

@@ -14,8 +14,10 @@ namespace {
 // "BRTH": how `file` and this program know a store.
 constexpr std::int64_t kApplicationId = 0x42525448;
 
-// Times are milliseconds since 1970 UTC, money is micro-dollars. Everything that grows refers to an
-// intent by its number, not its name: names are digests and would scatter every index over the file.
+// Times are milliseconds since 1970 UTC, money is micro-dollars. A page that a commit touches costs as
+// much as several statements, so there are few indexes, and rows refer to an intent by its number:
+// names are digests and would scatter over the file. A line of the journal has the id
+// (intent << 20) + n, so the lines of one intent lie side by side without an index.
 constexpr const char* kVersion1 = R"sql(
 CREATE TABLE intents (
   seq INTEGER PRIMARY KEY,
@@ -29,35 +31,32 @@ CREATE TABLE intents (
   provider_digest TEXT NOT NULL,
   spec_digest TEXT NOT NULL,
   scope TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
   boot_id TEXT NOT NULL,
   host_id TEXT NOT NULL,
   lock_path TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING', 'CLEANING',
-                                       'UNCERTAIN', 'RELEASED')),
+  state TEXT NOT NULL CHECK (state IN ('RELEASED', 'CREATED', 'DISPATCHED', 'INTENDED', 'RUNNING',
+                                       'CLEANING', 'UNCERTAIN')),
+  open INTEGER NOT NULL CHECK (open = (state <> 'RELEASED')),
   dispatched INTEGER NOT NULL CHECK (dispatched IN (0, 1)),
   cancel_requested INTEGER NOT NULL CHECK (cancel_requested IN (0, 1)),
   ref TEXT NOT NULL,
   result_expired INTEGER NOT NULL CHECK (result_expired IN (0, 1)),
-  created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   cleanup_attempts INTEGER NOT NULL CHECK (cleanup_attempts >= 0),
   last_error TEXT NOT NULL,
   last_stage TEXT NOT NULL,
   revision INTEGER NOT NULL,
+  result BLOB,
   UNIQUE (owner, session, call),
   CHECK (dispatched = 1 OR state IN ('INTENDED', 'RELEASED'))
 ) STRICT;
-CREATE INDEX intents_unresolved ON intents (owner, session) WHERE state <> 'RELEASED';
-CREATE INDEX intents_open_of_provider ON intents (provider_id, scope) WHERE state <> 'RELEASED';
-
-CREATE TABLE results (
-  intent INTEGER PRIMARY KEY REFERENCES intents (seq),
-  document BLOB NOT NULL
-) STRICT;
+CREATE INDEX intents_open ON intents (provider_id, scope) WHERE open = 1;
+CREATE TRIGGER intents_are_kept BEFORE DELETE ON intents
+BEGIN SELECT RAISE(ABORT, 'intents are kept for ever'); END;
 
 CREATE TABLE journal (
-  seq INTEGER PRIMARY KEY,
-  intent INTEGER NOT NULL REFERENCES intents (seq),
+  id INTEGER PRIMARY KEY,
   from_state TEXT NOT NULL CHECK (from_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
                                                  'CLEANING', 'UNCERTAIN', 'RELEASED')),
   to_state TEXT NOT NULL CHECK (to_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
@@ -66,7 +65,6 @@ CREATE TABLE journal (
   evidence TEXT NOT NULL,
   at INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX journal_of_intent ON journal (intent);
 CREATE TRIGGER journal_is_not_rewritten BEFORE UPDATE ON journal
 BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal
@@ -81,16 +79,8 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE receipts (
-  seq INTEGER PRIMARY KEY,
-  intent INTEGER NOT NULL UNIQUE REFERENCES intents (seq),
+  intent INTEGER PRIMARY KEY REFERENCES intents (seq),
   owner TEXT NOT NULL,
-  session TEXT NOT NULL,
-  call TEXT NOT NULL,
-  turn TEXT NOT NULL,
-  provider_id TEXT NOT NULL,
-  provider_version TEXT NOT NULL,
-  provider_digest TEXT NOT NULL,
-  scope TEXT NOT NULL,
   settlement TEXT NOT NULL CHECK (settlement IN ('completed', 'infrastructure_failure', 'cancelled',
                                                  'refused', 'host_died', 'uncertain')),
   cost INTEGER,
@@ -107,7 +97,6 @@ CREATE TABLE receipts (
   provider_memory_peak_bytes INTEGER,
   provider_cost INTEGER
 ) STRICT;
-CREATE INDEX receipts_of_owner ON receipts (owner, session);
 CREATE INDEX receipts_of_unknown_cost ON receipts (owner) WHERE cost IS NULL;
 CREATE TRIGGER receipts_are_kept BEFORE DELETE ON receipts
 BEGIN SELECT RAISE(ABORT, 'receipts are kept for ever'); END;
@@ -144,11 +133,11 @@ CREATE TABLE turns (
   PRIMARY KEY (owner, session, turn)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE reopenings (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  count INTEGER NOT NULL
-) STRICT;
-INSERT INTO reopenings (id, count) VALUES (1, 0);
+CREATE TABLE marks (
+  name TEXT NOT NULL PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO marks VALUES ('reopened', 0), ('results_expired_to', 0);
 )sql";
 
 constexpr Migration kMigrations[] = {{1, kVersion1}};

@@ -8,6 +8,7 @@
 
 #include "core/store/lane.h"
 #include "core/store/sqlite/connection.h"
+#include "core/store/sqlite/row_cache.h"
 #include "core/store/sqlite/schema.h"
 #include "core/store/sqlite/transaction.h"
 
@@ -40,26 +41,14 @@ class Writer {
         tally_(tally),
         doubtful_(doubtful) {}
 
-  // One transaction for the whole batch, a savepoint for each unit of several.
+  // One transaction for the whole batch. It is tried without savepoints, whose copies of every page
+  // cost more than the work; only when a unit fails after it has written is all rolled back and run
+  // again with a savepoint for each.
   void run(Lane::Batch batch) {
     if (connection_ == nullptr) {
       if (auto again = reopen(); !again) return answer_all(batch, again.error());
     }
-    if (auto begun = connection_->run("BEGIN IMMEDIATE"); !begun)
-      return answer_all(batch, begun.error());
-    const auto kind = batch.size() == 1 ? SqliteTransaction::Kind::kWhole
-                                        : SqliteTransaction::Kind::kSavepoint;
-    for (const auto& unit : batch) {
-      SqliteTransaction transaction(*connection_, kind);
-      unit->status = transaction.run(unit->work);
-      // One unit's refusal is its own; a transaction that is gone is everyone's.
-      if (connection_->idle() || transaction.broken()) return lose(batch, unit->status);
-    }
-    if (kind == SqliteTransaction::Kind::kWhole && !batch.front()->status) {
-      if (auto undone = connection_->run("ROLLBACK"); !undone) lose(batch, undone);
-      return;
-    }
-    commit(batch);
+    if (run_units(batch, kPlain)) commit(batch);
   }
 
   // After the answers, so that no one waits for it.
@@ -76,6 +65,39 @@ class Writer {
   }
 
  private:
+  // False: every unit has its answer and nothing is open. Otherwise the transaction is, to be
+  // committed.
+  bool run_units(Lane::Batch batch, SqliteTransaction::Kind kind) {
+    if (auto begun = begin(); !begun) {
+      answer_all(batch, begun.error());
+      return false;
+    }
+    for (const auto& unit : batch) {
+      SqliteTransaction transaction(*connection_, cache_, kind);
+      unit->status = transaction.run(unit->work);
+      // A transaction that SQLite ended is lost for everyone.
+      if (connection_->idle() || (transaction.must_roll_back() && kind != kPlain))
+        return lose(batch, unit->status);
+      if (!transaction.must_roll_back()) continue;
+      if (auto undone = connection_->run("ROLLBACK"); !undone) return lose(batch, undone);
+      // Alone, it has failed and that is all; its answer is set.
+      return batch.size() > 1 && run_units(batch, SqliteTransaction::Kind::kSavepoint);
+    }
+    return true;
+  }
+
+  Status begin() {
+    BERTH_CHECK_OK(connection_->run("BEGIN IMMEDIATE"));
+    auto version = connection_->data_version();
+    if (!version) {
+      (void)connection_->run("ROLLBACK");
+      return fail(version.error());
+    }
+    if (*version != data_version_) cache_.clear();
+    data_version_ = *version;
+    return {};
+  }
+
   void commit(Lane::Batch batch) {
     if (auto committed = connection_->run("COMMIT"); !committed) {
       // Also a refusal may rest on rows of this batch, so nobody's answer stands.
@@ -85,6 +107,7 @@ class Writer {
       tally_.failed_commits.fetch_add(1, std::memory_order_relaxed);
       doubtful_.store(true);
       connection_.reset();
+      cache_.clear();
       // At once, so that a reader who was just told "not known" is answered truly as soon as it can
       // be; when it fails, the next batch tries again.
       (void)reopen();
@@ -96,14 +119,16 @@ class Writer {
   }
 
   // Nothing of the batch was committed, and that is certain: COMMIT was never asked for.
-  void lose(Lane::Batch batch, const Status& why) {
+  bool lose(Lane::Batch batch, const Status& why) {
     const Error error = why ? Error(ErrorKind::kIo, "the database rolled the transaction back")
                             : why.error();
     answer_all(batch, error);
+    cache_.clear();
     if (!connection_->idle() && !connection_->run("ROLLBACK")) {
       doubtful_.store(true);
       connection_.reset();
     }
+    return false;
   }
 
   // A failed COMMIT can leave a whole transaction in the log that readers do not see, but a recovery
@@ -115,7 +140,7 @@ class Writer {
     if (made) {
       auto settled = [&]() -> Status {
         BERTH_CHECK_OK((*made)->run("BEGIN IMMEDIATE"));
-        BERTH_CHECK_OK((*made)->run("UPDATE reopenings SET count = count + 1"));
+        BERTH_CHECK_OK((*made)->run("UPDATE marks SET value = value + 1 WHERE name = 'reopened'"));
         return (*made)->run("COMMIT");
       }();
       if (settled) {
@@ -131,8 +156,12 @@ class Writer {
                             made.error().message()));
   }
 
+  static constexpr auto kPlain = SqliteTransaction::Kind::kPlain;
+
   SqliteStoreOptions options_;
   std::unique_ptr<Connection> connection_;
+  sqlite::RowCache cache_;
+  std::int64_t data_version_ = 0;
   Tally& tally_;
   std::atomic<bool>& doubtful_;
 };
@@ -149,7 +178,9 @@ class Reader {
  private:
   Status run_one(const UnitOfWork& work) {
     BERTH_CHECK_OK(connection_->run("BEGIN"));
-    SqliteTransaction transaction(*connection_, SqliteTransaction::Kind::kRead);
+    // Another snapshot than the last one: nothing is carried over.
+    sqlite::RowCache cache;
+    SqliteTransaction transaction(*connection_, cache, SqliteTransaction::Kind::kRead);
     Status done = transaction.run(work);
     if (!connection_->idle()) {
       if (auto ended = connection_->run("ROLLBACK"); done && !ended) done = ended;

@@ -14,27 +14,47 @@ namespace {
 constexpr std::size_t kResultBytesMax = std::size_t{16} << 20;
 // What one list may hold of result documents; beyond it the caller asks for fewer rows or none.
 constexpr std::size_t kListedResultBytesMax = std::size_t{256} << 20;
+// Lines of one intent's journal; their ids must not run into the next intent's.
+constexpr std::int64_t kLinesMax = (1 << 20) - 1;
 
-#define BERTH_INTENT_COLUMNS                                                                    \
-  "i.seq, i.name, i.owner, i.session, i.call, i.turn, i.provider_id, i.provider_version, "       \
-  "i.provider_digest, i.spec_digest, i.scope, i.boot_id, i.host_id, i.lock_path, i.state, "      \
-  "i.dispatched, i.cancel_requested, i.ref, i.result_expired, i.created_at, i.updated_at, "      \
-  "i.cleanup_attempts, i.last_error, i.last_stage, i.revision"
-#define BERTH_WITH_RESULT "LEFT JOIN results r ON r.intent = i.seq "
-#define BERTH_INTENT_AND_RESULT \
-  "SELECT " BERTH_INTENT_COLUMNS ", r.intent, r.document FROM intents i " BERTH_WITH_RESULT
-#define BERTH_OPEN_OF_PROVIDER                                                          \
-  "SELECT " BERTH_INTENT_COLUMNS                                                        \
-  ", r.intent, r.document FROM intents i INDEXED BY intents_open_of_provider "          \
-  BERTH_WITH_RESULT "WHERE i.state <> 'RELEASED' AND i.provider_id = ? AND "
+#define BERTH_INTENT_COLUMNS                                                                       \
+  "seq, name, owner, session, call, turn, provider_id, provider_version, provider_digest, "        \
+  "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, dispatched, "               \
+  "cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, "  \
+  "revision"
+#define BERTH_SELECT_INTENT "SELECT " BERTH_INTENT_COLUMNS ", result IS NULL, result FROM intents "
 
-Status check_scope(const Scope& scope) {
-  for (const auto& [field, value] : scope)
+Status check_intent(const Intent& intent) {
+  for (const auto& [field, value] : intent.scope)
     if (!is_valid_utf8(field) || !is_valid_utf8(value))
       return fail(ErrorKind::kInvalidArgument,
                   fmt::format("the scope field '{}' is not valid UTF-8", to_valid_utf8(field)));
+  if (intent.result && intent.result->size() > kResultBytesMax)
+    return fail(ErrorKind::kLimit,
+                fmt::format("a result document of {} bytes is more than the {} that are kept",
+                            intent.result->size(), kResultBytesMax));
   return {};
 }
+
+// What never changes in a good life; written again only when it did.
+bool same_identity(const Intent& a, const Intent& b) {
+  return a.turn == b.turn && a.provider_id == b.provider_id &&
+         a.provider_version == b.provider_version && a.provider_digest == b.provider_digest &&
+         a.spec_digest == b.spec_digest && a.scope == b.scope && a.holder == b.holder &&
+         a.created_at == b.created_at;
+}
+
+// The columns that a call's progress changes, in the order of both statements below.
+void bind_progress(Statement& statement, const Intent& intent) {
+  statement.text(stored(intent.state)).integer(std::int64_t{intent.dispatched});
+  statement.integer(std::int64_t{intent.cancel_requested}).text(intent.ref);
+  statement.integer(std::int64_t{intent.result_expired}).integer(unix_ms(intent.updated_at));
+  statement.integer(std::int64_t{intent.cleanup_attempts}).text(intent.last_error);
+  statement.text(intent.last_stage).integer(static_cast<std::int64_t>(intent.revision));
+  statement.optional_bytes(intent.result);
+}
+
+bool is_open(const Intent& intent) { return intent.state != IntentState::kReleased; }
 
 }  // namespace
 
@@ -48,17 +68,17 @@ Status SqliteTransaction::run(const UnitOfWork& work) {
     done = fail(ErrorKind::kInternal, "a unit of work threw what is no exception");
   }
   if (done && failed_) done = fail(*failed_);
-  if (!savepoint_ || connection_.idle()) return done;
-  if (!done) {
-    if (auto undone = connection_.run("ROLLBACK TO unit"); !undone) {
-      broken_ = true;
-      return undone;
+  if (done || !wrote_) {
+    if (savepoint_ && !connection_.idle()) {
+      auto released = connection_.run("RELEASE unit");
+      if (!released) must_roll_back_ = true;
+      if (done) done = released;
     }
+    return done;
   }
-  if (auto released = connection_.run("RELEASE unit"); !released) {
-    broken_ = true;
-    return released;
-  }
+  cache_.clear();
+  must_roll_back_ = !savepoint_ || connection_.idle() || !connection_.run("ROLLBACK TO unit") ||
+                    !connection_.run("RELEASE unit");
   return done;
 }
 
@@ -72,22 +92,14 @@ Status SqliteTransaction::begin_write() {
     BERTH_CHECK_OK(connection_.run("SAVEPOINT unit"));
     savepoint_ = true;
   }
+  wrote_ = true;
   return {};
 }
 
-Result<std::int64_t> SqliteTransaction::seq_of(std::string_view name) {
-  if (seq_ != 0 && seq_name_ == name) return seq_;
-  BERTH_TRY(Statement find, connection_.use("SELECT seq FROM intents WHERE name = ?"));
-  BERTH_TRY(const bool row, find.text(name).step());
-  if (!row) return fail(ErrorKind::kNotFound, fmt::format("no intent has the name {}", name));
-  seq_name_ = name;
-  seq_ = find.next_integer();
-  return seq_;
-}
-
-Result<Intent> SqliteTransaction::intent_row(Statement& row) {
-  Intent intent;
-  const std::int64_t seq = row.next_integer();
+Result<RowCache::Entry> SqliteTransaction::entry_row(Statement& row) {
+  RowCache::Entry entry;
+  Intent& intent = entry.intent;
+  entry.seq = row.next_integer();
   intent.name = row.next_text();
   intent.key.owner = row.next_text();
   intent.key.session = row.next_text();
@@ -98,6 +110,7 @@ Result<Intent> SqliteTransaction::intent_row(Statement& row) {
   intent.provider_digest = row.next_text();
   intent.spec_digest = row.next_text();
   BERTH_TRY(intent.scope, stored_pairs(row.next_text()));
+  intent.created_at = wall_time_from_unix_ms(row.next_integer());
   intent.holder.boot_id = row.next_text();
   intent.holder.host_id = row.next_text();
   intent.holder.lock_path = row.next_text();
@@ -106,36 +119,76 @@ Result<Intent> SqliteTransaction::intent_row(Statement& row) {
   intent.cancel_requested = row.next_integer() != 0;
   intent.ref = row.next_text();
   intent.result_expired = row.next_integer() != 0;
-  intent.created_at = wall_time_from_unix_ms(row.next_integer());
   intent.updated_at = wall_time_from_unix_ms(row.next_integer());
   intent.cleanup_attempts = static_cast<std::uint32_t>(row.next_integer());
   intent.last_error = row.next_text();
   intent.last_stage = row.next_text();
   intent.revision = static_cast<std::uint64_t>(row.next_integer());
-  seq_name_ = intent.name;
-  seq_ = seq;
-  return intent;
+  const bool without_result = row.next_integer() != 0;
+  if (!without_result) intent.result = row.next_text();
+  return entry;
 }
 
-Result<std::optional<Intent>> SqliteTransaction::one_intent(Statement& statement) {
-  BERTH_TRY(const bool row, statement.step());
-  if (!row) return std::optional<Intent>();
-  BERTH_TRY(Intent intent, intent_row(statement));
-  if (statement.next_optional()) intent.result = statement.next_text();
-  return std::optional<Intent>(std::move(intent));
+Result<const RowCache::Entry*> SqliteTransaction::load(std::string_view name) {
+  if (const RowCache::Entry* cached = cache_.intent(name)) return cached;
+  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT "WHERE name = ?"));
+  BERTH_TRY(const bool row, find.text(name).step());
+  if (!row) return nullptr;
+  BERTH_TRY(RowCache::Entry entry, entry_row(find));
+  return &cache_.keep(std::move(entry));
+}
+
+Result<const RowCache::Entry*> SqliteTransaction::need(std::string_view name) {
+  BERTH_TRY(const RowCache::Entry* const entry, load(name));
+  if (entry == nullptr)
+    return fail(ErrorKind::kNotFound, fmt::format("no intent has the name {}", name));
+  return entry;
 }
 
 Result<std::optional<Intent>> SqliteTransaction::intent(std::string_view name) {
-  auto statement = connection_.use(BERTH_INTENT_AND_RESULT "WHERE i.name = ?");
-  if (!statement) return noted<std::optional<Intent>>(fail(statement.error()));
-  return noted(one_intent(statement->text(name)));
+  const auto entry = noted(load(name));
+  if (!entry) return fail(entry.error());
+  if (*entry == nullptr) return std::optional<Intent>();
+  return std::optional<Intent>((*entry)->intent);
 }
 
 Result<std::optional<Intent>> SqliteTransaction::intent_of_call(const CallKey& key) {
-  auto statement = connection_.use(BERTH_INTENT_AND_RESULT
-                                   "WHERE i.owner = ? AND i.session = ? AND i.call = ?");
-  if (!statement) return noted<std::optional<Intent>>(fail(statement.error()));
-  return noted(one_intent(statement->text(key.owner).text(key.session).text(key.call)));
+  return noted(find_of_call(key));
+}
+
+Result<std::optional<Intent>> SqliteTransaction::find_of_call(const CallKey& key) {
+  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT
+                                            "WHERE owner = ? AND session = ? AND call = ?"));
+  BERTH_TRY(const bool row, find.text(key.owner).text(key.session).text(key.call).step());
+  if (!row) return std::optional<Intent>();
+  BERTH_TRY(RowCache::Entry entry, entry_row(find));
+  return std::optional<Intent>(std::move(entry.intent));
+}
+
+Result<std::optional<Intent>> SqliteTransaction::unresolved_in_other_scope(
+    std::string_view provider_id, const Scope& scope) {
+  return noted(find_in_other_scope(provider_id, scope));
+}
+
+Result<std::optional<Intent>> SqliteTransaction::find_in_other_scope(std::string_view provider_id,
+                                                                     const Scope& scope) {
+  std::string text = stored(scope);
+  const std::string* only = cache_.only_scope(provider_id);
+  if (only != nullptr && *only == text) return std::optional<Intent>();
+  // Two ranges of an index: one comparison for inequality would read every open intent.
+  for (const std::string_view sql :
+       {BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
+                            "AND scope < ? LIMIT 1",
+        BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
+                            "AND scope > ? LIMIT 1"}) {
+    BERTH_TRY(Statement find, connection_.use(sql));
+    BERTH_TRY(const bool row, find.text(provider_id).text(text).step());
+    if (!row) continue;
+    BERTH_TRY(RowCache::Entry entry, entry_row(find));
+    return std::optional<Intent>(std::move(entry.intent));
+  }
+  cache_.keep_only_scope(provider_id, std::move(text));
+  return std::optional<Intent>();
 }
 
 Result<std::vector<Intent>> SqliteTransaction::intents(const IntentFilter& filter) {
@@ -143,23 +196,21 @@ Result<std::vector<Intent>> SqliteTransaction::intents(const IntentFilter& filte
 }
 
 Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& filter) {
-  std::string sql = filter.with_results
-                        ? "SELECT " BERTH_INTENT_COLUMNS
-                          ", r.intent, r.document FROM intents i "
-                        : "SELECT " BERTH_INTENT_COLUMNS ", NULL, NULL FROM intents i ";
-  // Few of many are unresolved; left alone, the planner walks the whole table in its order.
-  if (filter.unresolved_only && filter.name.empty()) sql += "INDEXED BY intents_unresolved ";
-  if (filter.with_results) sql += "LEFT JOIN results r ON r.intent = i.seq ";
-  sql += "WHERE i.seq > ?";
-  if (!filter.owner.empty()) sql += " AND i.owner = ?";
-  if (!filter.session.empty()) sql += " AND i.session = ?";
-  if (!filter.provider_id.empty()) sql += " AND i.provider_id = ?";
-  if (!filter.name.empty()) sql += " AND i.name = ?";
-  if (filter.unresolved_only) sql += " AND i.state <> 'RELEASED'";
-  sql += " ORDER BY i.seq LIMIT ?";
+  std::string sql = "SELECT " BERTH_INTENT_COLUMNS;
+  sql += filter.with_results ? ", result IS NULL, result FROM intents " : ", 1, NULL FROM intents ";
+  // Few of many are open; left alone, the planner walks the whole table in its order.
+  if (filter.unresolved_only && filter.name.empty()) sql += "INDEXED BY intents_open ";
+  sql += "WHERE seq > ?";
+  if (!filter.owner.empty()) sql += " AND owner = ?";
+  if (!filter.session.empty()) sql += " AND session = ?";
+  if (!filter.provider_id.empty()) sql += " AND provider_id = ?";
+  if (!filter.name.empty()) sql += " AND name = ?";
+  if (filter.unresolved_only) sql += " AND open = 1";
+  sql += " ORDER BY seq LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
-    BERTH_TRY(after, seq_of(filter.after_name));
+    BERTH_TRY(const RowCache::Entry* const last, need(filter.after_name));
+    after = last->seq;
   }
   BERTH_TRY(Statement rows, connection_.use(sql));
   rows.integer(after);
@@ -171,69 +222,45 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
   for (;;) {
     BERTH_TRY(const bool row, rows.step());
     if (!row) return found;
-    BERTH_TRY(Intent intent, intent_row(rows));
-    if (rows.next_optional()) {
-      intent.result = rows.next_text();
-      result_bytes += intent.result->size();
-      if (result_bytes > kListedResultBytesMax)
-        return fail(ErrorKind::kLimit,
-                    fmt::format("the results of the first {} intents have more than {} bytes; ask "
-                                "for fewer at once, or without results",
-                                found.size() + 1, kListedResultBytesMax));
-    }
-    found.push_back(std::move(intent));
+    BERTH_TRY(RowCache::Entry entry, entry_row(rows));
+    if (entry.intent.result) result_bytes += entry.intent.result->size();
+    if (result_bytes > kListedResultBytesMax)
+      return fail(ErrorKind::kLimit,
+                  fmt::format("the results of the first {} intents have more than {} bytes; ask for "
+                              "fewer at once, or without results",
+                              found.size() + 1, kListedResultBytesMax));
+    found.push_back(std::move(entry.intent));
   }
-}
-
-Result<std::optional<Intent>> SqliteTransaction::unresolved_in_other_scope(
-    std::string_view provider_id, const Scope& scope) {
-  return noted([&]() -> Result<std::optional<Intent>> {
-    const std::string text = stored(scope);
-    // Two ranges of an index: one comparison for inequality would read every open intent.
-    for (const std::string_view sql :
-         {BERTH_OPEN_OF_PROVIDER "i.scope < ? LIMIT 1",
-          BERTH_OPEN_OF_PROVIDER "i.scope > ? LIMIT 1"}) {
-      BERTH_TRY(Statement find, connection_.use(sql));
-      BERTH_TRY(auto intent, one_intent(find.text(provider_id).text(text)));
-      if (intent) return intent;
-    }
-    return std::optional<Intent>();
-  }());
 }
 
 Status SqliteTransaction::insert_intent(const Intent& intent) { return noted(write_intent(intent)); }
 
 Status SqliteTransaction::write_intent(const Intent& intent) {
   BERTH_CHECK_OK(begin_write());
-  BERTH_CHECK_OK(check_scope(intent.scope));
+  BERTH_CHECK_OK(check_intent(intent));
   BERTH_TRY(Statement insert,
             connection_.use("INSERT INTO intents (name, owner, session, call, turn, provider_id, "
-                            "provider_version, provider_digest, spec_digest, scope, boot_id, host_id, "
-                            "lock_path, state, dispatched, cancel_requested, ref, result_expired, "
-                            "created_at, updated_at, cleanup_attempts, last_error, last_stage, "
-                            "revision) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
-                            "ON CONFLICT DO NOTHING RETURNING seq"));
+                            "provider_version, provider_digest, spec_digest, scope, created_at, "
+                            "boot_id, host_id, lock_path, state, dispatched, cancel_requested, ref, "
+                            "result_expired, updated_at, cleanup_attempts, last_error, last_stage, "
+                            "revision, result, open) VALUES "
+                            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+                            "ON CONFLICT DO NOTHING"));
   const std::string scope = stored(intent.scope);
   insert.text(intent.name).text(intent.key.owner).text(intent.key.session).text(intent.key.call);
   insert.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
   insert.text(intent.provider_digest).text(intent.spec_digest).text(scope);
+  insert.integer(unix_ms(intent.created_at));
   insert.text(intent.holder.boot_id).text(intent.holder.host_id).text(intent.holder.lock_path);
-  insert.text(stored(intent.state)).integer(std::int64_t{intent.dispatched});
-  insert.integer(std::int64_t{intent.cancel_requested}).text(intent.ref);
-  insert.integer(std::int64_t{intent.result_expired});
-  insert.integer(unix_ms(intent.created_at)).integer(unix_ms(intent.updated_at));
-  insert.integer(std::int64_t{intent.cleanup_attempts}).text(intent.last_error);
-  insert.text(intent.last_stage).integer(static_cast<std::int64_t>(intent.revision));
-  BERTH_TRY(const bool inserted, insert.step());
-  if (!inserted)
+  bind_progress(insert, intent);
+  BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
+  if (changed != 1)
     return fail(ErrorKind::kConflict,
                 fmt::format("an intent with the name {} or for call {} of session {} exists already",
                             intent.name, intent.key.call, intent.key.session));
-  seq_name_ = intent.name;
-  seq_ = insert.next_integer();
-  BERTH_TRY([[maybe_unused]] const bool more, insert.step());
-  if (!intent.result) return {};
-  return put_result(seq_, intent.result);
+  if (!intent.result) cache_.keep({intent, connection_.last_row(), 0});
+  if (is_open(intent)) cache_.opened(intent.provider_id, scope);
+  return {};
 }
 
 Status SqliteTransaction::update_intent(const Intent& intent, std::uint64_t expected_revision) {
@@ -242,47 +269,51 @@ Status SqliteTransaction::update_intent(const Intent& intent, std::uint64_t expe
 
 Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t expected_revision) {
   BERTH_CHECK_OK(begin_write());
-  BERTH_CHECK_OK(check_scope(intent.scope));
+  BERTH_CHECK_OK(check_intent(intent));
+  BERTH_TRY(const RowCache::Entry* const before, load(intent.name));
   // The call is part of what identifies the row: it is compared, not written.
-  BERTH_TRY(Statement update,
-            connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
-                            "provider_digest = ?, spec_digest = ?, scope = ?, boot_id = ?, host_id = "
-                            "?, lock_path = ?, state = ?, dispatched = ?, cancel_requested = ?, ref = "
-                            "?, result_expired = ?, created_at = ?, updated_at = ?, cleanup_attempts "
-                            "= ?, last_error = ?, last_stage = ?, revision = ? WHERE name = ? AND "
-                            "revision = ? AND owner = ? AND session = ? AND call = ?"));
-  const std::string scope = stored(intent.scope);
-  update.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
-  update.text(intent.provider_digest).text(intent.spec_digest).text(scope);
-  update.text(intent.holder.boot_id).text(intent.holder.host_id).text(intent.holder.lock_path);
-  update.text(stored(intent.state)).integer(std::int64_t{intent.dispatched});
-  update.integer(std::int64_t{intent.cancel_requested}).text(intent.ref);
-  update.integer(std::int64_t{intent.result_expired});
-  update.integer(unix_ms(intent.created_at)).integer(unix_ms(intent.updated_at));
-  update.integer(std::int64_t{intent.cleanup_attempts}).text(intent.last_error);
-  update.text(intent.last_stage).integer(static_cast<std::int64_t>(intent.revision));
-  update.text(intent.name).integer(static_cast<std::int64_t>(expected_revision));
-  update.text(intent.key.owner).text(intent.key.session).text(intent.key.call);
-  BERTH_TRY(const std::int64_t changed, update.run());
-  if (changed != 1)
+  if (before == nullptr || before->intent.revision != expected_revision ||
+      before->intent.key != intent.key)
     return fail(ErrorKind::kConflict,
                 fmt::format("intent {} is not stored with revision {} for this call: another writer "
                             "was here", intent.name, expected_revision));
-  BERTH_TRY(const std::int64_t seq, seq_of(intent.name));
-  return put_result(seq, intent.result);
+  const std::int64_t seq = before->seq;
+  const std::optional<std::int64_t> lines = before->lines;
+  if (!same_identity(before->intent, intent)) BERTH_CHECK_OK(rewrite_identity(intent, seq));
+  // `open` stands in an index, which an update that names it writes anew even if it stays the same.
+  const bool opens = is_open(before->intent) != is_open(intent);
+  BERTH_TRY(Statement update,
+            connection_.use(opens ? "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+                                    "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
+                                    "= ?, last_error = ?, last_stage = ?, revision = ?, result = ?, "
+                                    "open = NOT open WHERE seq = ?"
+                                  : "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+                                    "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
+                                    "= ?, last_error = ?, last_stage = ?, revision = ?, result = ? "
+                                    "WHERE seq = ?"));
+  bind_progress(update, intent);
+  BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
+  // What is released is rarely asked for again, and a result may be large.
+  if (!is_open(intent) || intent.result) {
+    cache_.forget(intent.name);
+  } else {
+    cache_.keep({intent, seq, lines});
+    cache_.opened(intent.provider_id, stored(intent.scope));
+  }
+  return {};
 }
 
-Status SqliteTransaction::put_result(std::int64_t seq, const std::optional<std::string>& document) {
-  if (!document) {
-    BERTH_TRY(Statement drop, connection_.use("DELETE FROM results WHERE intent = ?"));
-    BERTH_TRY([[maybe_unused]] const std::int64_t changed, drop.integer(seq).run());
-    return {};
-  }
-  if (document->size() > kResultBytesMax)
-    return fail(ErrorKind::kLimit, fmt::format("a result document of {} bytes is more than the {} "
-                                               "that are kept", document->size(), kResultBytesMax));
-  BERTH_TRY(Statement put, connection_.use("INSERT OR REPLACE INTO results VALUES (?, ?)"));
-  BERTH_TRY([[maybe_unused]] const std::int64_t changed, put.integer(seq).bytes(*document).run());
+Status SqliteTransaction::rewrite_identity(const Intent& intent, std::int64_t seq) {
+  BERTH_TRY(Statement update,
+            connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
+                            "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ?, boot_id "
+                            "= ?, host_id = ?, lock_path = ? WHERE seq = ?"));
+  const std::string scope = stored(intent.scope);
+  update.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
+  update.text(intent.provider_digest).text(intent.spec_digest).text(scope);
+  update.integer(unix_ms(intent.created_at));
+  update.text(intent.holder.boot_id).text(intent.holder.host_id).text(intent.holder.lock_path);
+  BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   return {};
 }
 
@@ -292,23 +323,35 @@ Status SqliteTransaction::append_journal(const JournalEntry& entry) {
 
 Status SqliteTransaction::write_journal(const JournalEntry& entry) {
   BERTH_CHECK_OK(begin_write());
-  BERTH_TRY(const std::int64_t seq, seq_of(entry.name));
-  BERTH_TRY(Statement insert,
-            connection_.use("INSERT INTO journal (intent, from_state, to_state, event, evidence, at) "
-                            "VALUES (?, ?, ?, ?, ?, ?)"));
-  insert.integer(seq).text(stored(entry.from)).text(stored(entry.to)).text(entry.event);
+  BERTH_TRY(const RowCache::Entry* const intent, need(entry.name));
+  const std::int64_t first = intent->seq << 20;
+  std::int64_t lines = 0;
+  if (intent->lines) {
+    lines = *intent->lines;
+  } else {
+    BERTH_TRY(Statement count, connection_.use("SELECT max(id) FROM journal WHERE id >= ? AND id < ?"));
+    BERTH_TRY([[maybe_unused]] const bool row, count.integer(first).integer(first + kLinesMax).step());
+    if (const auto last = count.next_optional()) lines = *last - first + 1;
+  }
+  if (lines >= kLinesMax)
+    return fail(ErrorKind::kLimit, fmt::format("the journal of intent {} has {} lines, which is all "
+                                               "it takes", entry.name, lines));
+  BERTH_TRY(Statement insert, connection_.use("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)"));
+  insert.integer(first + lines).text(stored(entry.from)).text(stored(entry.to)).text(entry.event);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed,
             insert.text(entry.evidence).integer(unix_ms(entry.at)).run());
+  if (RowCache::Entry* cached = cache_.intent(entry.name)) cached->lines = lines + 1;
   return {};
 }
 
 Result<std::vector<JournalEntry>> SqliteTransaction::journal(std::string_view name) {
   return noted([&]() -> Result<std::vector<JournalEntry>> {
     std::vector<JournalEntry> entries;
-    BERTH_TRY(Statement rows,
-              connection_.use("SELECT j.from_state, j.to_state, j.event, j.evidence, j.at FROM intents "
-                              "i JOIN journal j ON j.intent = i.seq WHERE i.name = ? ORDER BY j.seq"));
-    rows.text(name);
+    BERTH_TRY(const RowCache::Entry* const intent, load(name));
+    if (intent == nullptr) return entries;
+    BERTH_TRY(Statement rows, connection_.use("SELECT from_state, to_state, event, evidence, at FROM "
+                                              "journal WHERE id >= ? AND id < ? ORDER BY id"));
+    rows.integer(intent->seq << 20).integer((intent->seq << 20) + kLinesMax);
     for (;;) {
       BERTH_TRY(const bool row, rows.step());
       if (!row) return entries;
@@ -326,54 +369,40 @@ Result<std::vector<JournalEntry>> SqliteTransaction::journal(std::string_view na
 
 Result<std::optional<SessionRecord>> SqliteTransaction::session(std::string_view owner,
                                                                 std::string_view session) {
-  return noted([&]() -> Result<std::optional<SessionRecord>> {
-    BERTH_TRY(Statement find, connection_.use("SELECT state, updated_at FROM sessions WHERE owner = ? "
-                                              "AND session = ?"));
-    BERTH_TRY(const bool row, find.text(owner).text(session).step());
-    if (!row) return std::optional<SessionRecord>();
-    SessionRecord record;
-    record.owner = owner;
-    record.session = session;
-    BERTH_TRY(record.state, stored_session_state(find.next_text()));
-    record.updated_at = wall_time_from_unix_ms(find.next_integer());
-    return std::optional<SessionRecord>(std::move(record));
-  }());
+  return noted(find_session(owner, session));
+}
+
+Result<std::optional<SessionRecord>> SqliteTransaction::find_session(std::string_view owner,
+                                                                     std::string_view session) {
+  std::string key = RowCache::session_key(owner, session);
+  if (const std::optional<SessionRecord>* cached = cache_.session(key)) return *cached;
+  BERTH_TRY(Statement find, connection_.use("SELECT state, updated_at FROM sessions WHERE owner = ? "
+                                            "AND session = ?"));
+  BERTH_TRY(const bool row, find.text(owner).text(session).step());
+  std::optional<SessionRecord> record;
+  if (row) {
+    record.emplace();
+    record->owner = owner;
+    record->session = session;
+    BERTH_TRY(record->state, stored_session_state(find.next_text()));
+    record->updated_at = wall_time_from_unix_ms(find.next_integer());
+  }
+  cache_.keep_session(std::move(key), record);
+  return record;
 }
 
 Status SqliteTransaction::put_session(const SessionRecord& session) {
-  return noted([&]() -> Status {
-    BERTH_CHECK_OK(begin_write());
-    BERTH_TRY(Statement put,
-              connection_.use("INSERT INTO sessions VALUES (?, ?, ?, ?) ON CONFLICT (owner, session) "
-                              "DO UPDATE SET state = excluded.state, updated_at = "
-                              "excluded.updated_at"));
-    put.text(session.owner).text(session.session).text(stored(session.state));
-    BERTH_TRY([[maybe_unused]] const std::int64_t changed,
-              put.integer(unix_ms(session.updated_at)).run());
-    return {};
-  }());
+  return noted(write_session(session));
 }
 
-Result<std::int64_t> SqliteTransaction::expire_results(WallTime before, std::size_t count_max) {
-  return noted(drop_results(before, count_max));
-}
-
-Result<std::int64_t> SqliteTransaction::drop_results(WallTime before, std::size_t count_max) {
+Status SqliteTransaction::write_session(const SessionRecord& session) {
   BERTH_CHECK_OK(begin_write());
-  // The revision rises, so that a writer who read the intent with its result is refused.
-  BERTH_TRY(Statement mark,
-            connection_.use("UPDATE intents SET result_expired = 1, revision = revision + 1 WHERE seq "
-                            "IN (SELECT r.intent FROM results r JOIN intents i ON i.seq = r.intent "
-                            "WHERE i.state = 'RELEASED' AND i.updated_at < ? ORDER BY r.intent LIMIT "
-                            "?)"));
-  BERTH_TRY(const std::int64_t marked,
-            mark.integer(unix_ms(before)).integer(static_cast<std::int64_t>(count_max)).run());
-  BERTH_TRY(Statement drop,
-            connection_.use("DELETE FROM results WHERE intent IN (SELECT r.intent FROM results r JOIN "
-                            "intents i ON i.seq = r.intent WHERE i.result_expired = 1 ORDER BY "
-                            "r.intent LIMIT ?)"));
-  BERTH_TRY([[maybe_unused]] const std::int64_t dropped, drop.integer(marked).run());
-  return marked;
+  BERTH_TRY(Statement put, connection_.use("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)"));
+  put.text(session.owner).text(session.session).text(stored(session.state));
+  BERTH_TRY([[maybe_unused]] const std::int64_t changed,
+            put.integer(unix_ms(session.updated_at)).run());
+  cache_.keep_session(RowCache::session_key(session.owner, session.session), session);
+  return {};
 }
 
 }  // namespace berth::sqlite

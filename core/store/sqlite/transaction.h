@@ -10,6 +10,7 @@
 
 #include "core/lifecycle/store.h"
 #include "core/store/sqlite/connection.h"
+#include "core/store/sqlite/row_cache.h"
 
 namespace berth::sqlite {
 
@@ -18,16 +19,17 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
  public:
   enum class Kind {
     kRead,       // writing is refused
-    kWhole,      // the unit is the whole transaction: who opened it rolls back
-    kSavepoint,  // one of several: a savepoint is set before the first write
+    kPlain,      // whoever opened the transaction rolls it back when a unit that wrote fails
+    kSavepoint,  // a savepoint is set before the first write, and undoes this unit alone
   };
-  SqliteTransaction(Connection& connection, Kind kind) : connection_(connection), kind_(kind) {}
+  SqliteTransaction(Connection& connection, RowCache& cache, Kind kind)
+      : connection_(connection), cache_(cache), kind_(kind) {}
 
   // Runs the unit and settles its savepoint. An error of the unit, also one that the work swallowed,
   // leaves nothing of it behind.
   Status run(const UnitOfWork& work);
-  // True when the savepoint could not be settled: the whole transaction must be rolled back.
-  bool broken() const { return broken_; }
+  // True when a failed unit left something behind: the whole transaction must be rolled back.
+  bool must_roll_back() const { return must_roll_back_; }
 
   Result<std::optional<Intent>> intent(std::string_view name) override;
   Result<std::optional<Intent>> intent_of_call(const CallKey& key) override;
@@ -74,30 +76,37 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
     return result;
   }
 
-  Result<std::optional<Intent>> one_intent(Statement& statement);
-  Result<Intent> intent_row(Statement& row);
+  // The stored intent with its number, from the cache or the file; null without one.
+  Result<const RowCache::Entry*> load(std::string_view name);
+  // The same, but kNotFound without one.
+  Result<const RowCache::Entry*> need(std::string_view name);
+  Result<RowCache::Entry> entry_row(Statement& row);
+  Result<std::optional<Intent>> find_of_call(const CallKey& key);
+  Result<std::optional<Intent>> find_in_other_scope(std::string_view provider_id,
+                                                    const Scope& scope);
+  Result<std::optional<SessionRecord>> find_session(std::string_view owner,
+                                                    std::string_view session);
   Result<std::vector<Intent>> list_intents(const IntentFilter& filter);
   Result<std::vector<Receipt>> list_receipts(const ReceiptFilter& filter);
-  // kNotFound without such an intent.
-  Result<std::int64_t> seq_of(std::string_view name);
-  Status put_result(std::int64_t seq, const std::optional<std::string>& document);
   Status write_intent(const Intent& intent);
   Status rewrite_intent(const Intent& intent, std::uint64_t expected_revision);
+  Status rewrite_identity(const Intent& intent, std::int64_t seq);
   Status write_journal(const JournalEntry& entry);
+  Status write_session(const SessionRecord& session);
   Status write_receipt(const Receipt& receipt);
   Status rewrite_receipt(const Receipt& receipt);
   Status write_posting(const Posting& posting);
   Status add_to_account(std::string_view account, Money amount);
   Result<std::int64_t> drop_results(WallTime before, std::size_t count_max);
+  Result<std::int64_t> integer_of(std::string_view sql);
 
   Connection& connection_;
+  RowCache& cache_;
   Kind kind_;
+  bool wrote_ = false;
   bool savepoint_ = false;
-  bool broken_ = false;
+  bool must_roll_back_ = false;
   std::optional<Error> failed_;
-  // The number of the intent this unit last touched: a unit writes several rows of one intent.
-  std::string seq_name_;
-  std::int64_t seq_ = 0;
 };
 
 }  // namespace berth::sqlite

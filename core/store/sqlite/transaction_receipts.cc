@@ -8,12 +8,21 @@
 namespace berth::sqlite {
 namespace {
 
-#define BERTH_RECEIPT_SELECT                                                                      \
-  "SELECT i.name, r.owner, r.session, r.call, r.turn, r.provider_id, r.provider_version, "          \
-  "r.provider_digest, r.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, "     \
-  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "            \
+// Who and where stand in the intent, which is kept as long as its receipt.
+#define BERTH_RECEIPT_SELECT                                                                       \
+  "SELECT i.name, i.owner, i.session, i.call, i.turn, i.provider_id, i.provider_version, "         \
+  "i.provider_digest, i.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, "    \
+  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "           \
   "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r JOIN intents " \
   "i ON i.seq = r.intent "
+
+bool same_call(const Receipt& receipt, const Intent& intent) {
+  return receipt.owner == intent.key.owner && receipt.session == intent.key.session &&
+         receipt.call == intent.key.call && receipt.turn == intent.turn &&
+         receipt.provider_id == intent.provider_id &&
+         receipt.provider_version == intent.provider_version &&
+         receipt.provider_digest == intent.provider_digest && receipt.scope == intent.scope;
+}
 
 std::optional<std::int64_t> micros(const std::optional<Money>& money) {
   if (!money) return std::nullopt;
@@ -85,8 +94,10 @@ void bind_evidence(Statement& statement, const Receipt& receipt, std::string_vie
 
 Result<std::optional<Receipt>> SqliteTransaction::receipt(std::string_view name) {
   return noted([&]() -> Result<std::optional<Receipt>> {
-    BERTH_TRY(Statement find, connection_.use(BERTH_RECEIPT_SELECT "WHERE i.name = ?"));
-    BERTH_TRY(const bool row, find.text(name).step());
+    BERTH_TRY(const RowCache::Entry* const intent, load(name));
+    if (intent == nullptr) return std::optional<Receipt>();
+    BERTH_TRY(Statement find, connection_.use(BERTH_RECEIPT_SELECT "WHERE r.intent = ?"));
+    BERTH_TRY(const bool row, find.integer(intent->seq).step());
     if (!row) return std::optional<Receipt>();
     BERTH_TRY(Receipt receipt, receipt_row(find));
     return std::optional<Receipt>(std::move(receipt));
@@ -98,19 +109,19 @@ Result<std::vector<Receipt>> SqliteTransaction::receipts(const ReceiptFilter& fi
 }
 
 Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilter& filter) {
-  std::string sql = BERTH_RECEIPT_SELECT "WHERE r.seq > ?";
-  if (!filter.owner.empty()) sql += " AND r.owner = ?";
-  if (!filter.session.empty()) sql += " AND r.session = ?";
-  if (!filter.provider_id.empty()) sql += " AND r.provider_id = ?";
+  std::string sql = BERTH_RECEIPT_SELECT "WHERE r.intent > ?";
+  if (!filter.owner.empty()) sql += " AND i.owner = ?";
+  if (!filter.session.empty()) sql += " AND i.session = ?";
+  if (!filter.provider_id.empty()) sql += " AND i.provider_id = ?";
   if (!filter.name.empty()) sql += " AND i.name = ?";
   if (filter.from) sql += " AND r.recorded_at >= ?";
   if (filter.until) sql += " AND r.recorded_at < ?";
   if (filter.unknown_cost_only) sql += " AND r.cost IS NULL";
-  sql += " ORDER BY r.seq LIMIT ?";
+  sql += " ORDER BY r.intent LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
     BERTH_TRY(Statement find,
-              connection_.use("SELECT r.seq FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
+              connection_.use("SELECT r.intent FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
                               "i.name = ?"));
     BERTH_TRY(const bool row, find.text(filter.after_name).step());
     if (!row)
@@ -140,19 +151,19 @@ Status SqliteTransaction::insert_receipt(const Receipt& receipt) {
 
 Status SqliteTransaction::write_receipt(const Receipt& receipt) {
   BERTH_CHECK_OK(begin_write());
-  BERTH_TRY(const std::int64_t seq, seq_of(receipt.name));
+  BERTH_TRY(const RowCache::Entry* const intent, need(receipt.name));
+  if (!same_call(receipt, intent->intent))
+    return fail(ErrorKind::kConflict,
+                fmt::format("a receipt for {} names another call, provider or scope than its intent",
+                            receipt.name));
   BERTH_TRY(Statement insert,
-            connection_.use("INSERT INTO receipts (intent, owner, session, call, turn, provider_id, "
-                            "provider_version, provider_digest, scope, recorded_at, settlement, cost, "
+            connection_.use("INSERT INTO receipts (intent, owner, recorded_at, settlement, cost, "
                             "settled_at, evidence, exit_code, cause, stdout_bytes, stderr_bytes, "
                             "timings, provider_cpu_ns, provider_wall_ns, provider_memory_peak_bytes, "
-                            "provider_cost) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON "
-                            "CONFLICT (intent) DO NOTHING"));
-  const std::string scope = stored(receipt.scope);
+                            "provider_cost) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT "
+                            "(intent) DO NOTHING"));
   const std::string timings = stored(receipt.timings_us);
-  insert.integer(seq).text(receipt.owner).text(receipt.session).text(receipt.call);
-  insert.text(receipt.turn).text(receipt.provider_id).text(receipt.provider_version);
-  insert.text(receipt.provider_digest).text(scope).integer(unix_ms(receipt.recorded_at));
+  insert.integer(intent->seq).text(receipt.owner).integer(unix_ms(receipt.recorded_at));
   bind_evidence(insert, receipt, timings);
   BERTH_TRY(const std::int64_t changed, insert.run());
   if (changed != 1)
@@ -170,7 +181,7 @@ Status SqliteTransaction::rewrite_receipt(const Receipt& receipt) {
   if (!receipt.cost)
     return fail(ErrorKind::kConflict,
                 fmt::format("receipt {} cannot be settled without a cost", receipt.name));
-  BERTH_TRY(const std::int64_t seq, seq_of(receipt.name));
+  BERTH_TRY(const RowCache::Entry* const intent, need(receipt.name));
   BERTH_TRY(Statement update,
             connection_.use("UPDATE receipts SET settlement = ?, cost = ?, settled_at = ?, evidence = "
                             "?, exit_code = ?, cause = ?, stdout_bytes = ?, stderr_bytes = ?, timings "
@@ -179,7 +190,7 @@ Status SqliteTransaction::rewrite_receipt(const Receipt& receipt) {
                             "cost IS NULL AND owner = ?"));
   const std::string timings = stored(receipt.timings_us);
   bind_evidence(update, receipt, timings);
-  BERTH_TRY(const std::int64_t changed, update.integer(seq).text(receipt.owner).run());
+  BERTH_TRY(const std::int64_t changed, update.integer(intent->seq).text(receipt.owner).run());
   if (changed != 1)
     return fail(ErrorKind::kConflict,
                 fmt::format("receipt {} is not one of unknown cost of this owner", receipt.name));

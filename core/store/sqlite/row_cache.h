@@ -1,0 +1,105 @@
+// RowCache: rows that this process wrote or read last, so that the three commits of one call do not
+// read them from the file again.
+//
+// It holds what the open transaction sees. Its user clears it whenever that may have changed behind
+// it: another process committed, or something was rolled back. One thread.
+#ifndef BERTH_CORE_STORE_SQLITE_ROW_CACHE_H_
+#define BERTH_CORE_STORE_SQLITE_ROW_CACHE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "core/lifecycle/intent.h"
+
+namespace berth::sqlite {
+
+class RowCache {
+ public:
+  struct Entry {
+    Intent intent;
+    std::int64_t seq = 0;
+    // Lines in its journal; absent: not counted yet.
+    std::optional<std::int64_t> lines = std::nullopt;
+  };
+
+  const Entry* intent(std::string_view name) const { return find(intents_, name); }
+  Entry* intent(std::string_view name) {
+    const auto found = intents_.find(name);
+    return found == intents_.end() ? nullptr : &found->second;
+  }
+  Entry& keep(Entry entry) {
+    if (intents_.size() >= kEntriesMax) intents_.clear();
+    std::string name = entry.intent.name;
+    return intents_.insert_or_assign(std::move(name), std::move(entry)).first->second;
+  }
+  void forget(std::string_view name) {
+    if (const auto found = intents_.find(name); found != intents_.end()) intents_.erase(found);
+  }
+
+  // Of an (owner, session) joined by session_key; an absent record is cached too.
+  const std::optional<SessionRecord>* session(std::string_view key) const {
+    return find(sessions_, key);
+  }
+  void keep_session(std::string key, std::optional<SessionRecord> record) {
+    if (sessions_.size() >= kEntriesMax) sessions_.clear();
+    sessions_.insert_or_assign(std::move(key), std::move(record));
+  }
+  // The length keeps apart what separators could not.
+  static std::string session_key(std::string_view owner, std::string_view session) {
+    std::string key = std::to_string(owner.size());
+    return key.append(":").append(owner).append(session);
+  }
+
+  // The scope that every open intent of the provider has, when that is known.
+  const std::string* only_scope(std::string_view provider_id) const {
+    return find(only_scopes_, provider_id);
+  }
+  void keep_only_scope(std::string_view provider_id, std::string scope) {
+    if (only_scopes_.size() >= kEntriesMax) only_scopes_.clear();
+    only_scopes_.insert_or_assign(std::string(provider_id), std::move(scope));
+  }
+  // An intent of this scope is open from now on.
+  void opened(std::string_view provider_id, std::string_view scope) {
+    const auto found = only_scopes_.find(provider_id);
+    if (found != only_scopes_.end() && found->second != scope) only_scopes_.erase(found);
+  }
+
+  void clear() {
+    intents_.clear();
+    sessions_.clear();
+    only_scopes_.clear();
+  }
+
+ private:
+  // Calls in flight and sessions in use are far fewer.
+  static constexpr std::size_t kEntriesMax = 4096;
+
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  template <class Value>
+  using Map = std::unordered_map<std::string, Value, Hash, std::equal_to<>>;
+
+  template <class Value>
+  static const Value* find(const Map<Value>& map, std::string_view key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : &found->second;
+  }
+
+  Map<Entry> intents_;
+  Map<std::optional<SessionRecord>> sessions_;
+  Map<std::string> only_scopes_;
+};
+
+}  // namespace berth::sqlite
+
+#endif  // BERTH_CORE_STORE_SQLITE_ROW_CACHE_H_
