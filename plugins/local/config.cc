@@ -144,13 +144,28 @@ std::string layer_names(std::uint32_t layers) {
   return text;
 }
 
+Config default_config() {
+  Config config;
+  config.identity_base = 1'879'048'192;  // far above what accounts and containers use
+  config.identity_count = 4096;
+  config.output_kill_bytes = std::uint64_t{8} << 30;
+  config.limits.memory_bytes = 1024 * kMebibyte;
+  config.limits.disk_bytes = 512 * kMebibyte;
+  config.limits.processes = 256;
+  config.limits.open_files = 1024;
+  config.limits.cpu_millis = 1000;
+  return config;
+}
+
 Config read_config(const Host& host) {
   constexpr std::uint64_t kTebibyte = std::uint64_t{1} << 40;
   const Reader reader(host);
-  Config config;
+  Config config = default_config();
   for (const std::string& name : reader.strings("acceptMissingLayers")) {
     const auto layer = acceptable_layer(name);
-    if (!layer) throw wrong("acceptMissingLayers", "names '" + name + "', which no sandbox can do without");
+    if (!layer) {
+      throw wrong("acceptMissingLayers", "names '" + name + "', which no sandbox can do without");
+    }
     config.accepted_missing |= bit(*layer);
   }
   config.cgroup_parent = reader.string("cgroupParent", "");
@@ -158,21 +173,21 @@ Config read_config(const Host& host) {
       (config.cgroup_parent.front() != '/' || config.cgroup_parent.find("..") != std::string::npos)) {
     throw wrong("cgroupParent", "is not an absolute path inside the hierarchies");
   }
-  constexpr std::uint32_t kIdentityBase = 1'879'048'192;  // far above what accounts and containers use
-  config.identity_base = static_cast<std::uint32_t>(
-      reader.number("identityBase", kIdentityBase, 65'536, 4'000'000'000));
-  config.identity_count =
-      static_cast<std::uint32_t>(reader.number("identityCount", 4096, 1, 65'536));
-  config.output_kill_bytes = reader.number("outputKillBytes", std::uint64_t{8} << 30, 0, kTebibyte);
-
-  config.limits.memory_bytes =
-      reader.number("memoryBytes", 1024 * kMebibyte, 16 * kMebibyte, kTebibyte);
-  config.limits.disk_bytes = reader.number("diskBytes", 512 * kMebibyte, kMebibyte, kTebibyte);
-  config.limits.processes = static_cast<std::uint32_t>(reader.number("processes", 256, 1, 100'000));
-  config.limits.open_files =
-      static_cast<std::uint32_t>(reader.number("openFiles", 1024, 16, 1'000'000));
-  config.limits.cpu_millis =
-      static_cast<std::uint32_t>(reader.number("cpuMillis", 1000, 10, 1'024'000));
+  const auto number32 = [&](std::string_view key, std::uint32_t* value, std::uint64_t least,
+                            std::uint64_t most) {
+    *value = static_cast<std::uint32_t>(reader.number(key, *value, least, most));
+  };
+  const auto number64 = [&](std::string_view key, std::uint64_t* value, std::uint64_t least) {
+    *value = reader.number(key, *value, least, kTebibyte);
+  };
+  number32("identityBase", &config.identity_base, 65'536, 4'000'000'000);
+  number32("identityCount", &config.identity_count, 1, 65'536);
+  number64("outputKillBytes", &config.output_kill_bytes, 0);
+  number64("memoryBytes", &config.limits.memory_bytes, 16 * kMebibyte);
+  number64("diskBytes", &config.limits.disk_bytes, kMebibyte);
+  number32("processes", &config.limits.processes, 1, 100'000);
+  number32("openFiles", &config.limits.open_files, 16, 1'000'000);
+  number32("cpuMillis", &config.limits.cpu_millis, 10, 1'024'000);
   return config;
 }
 

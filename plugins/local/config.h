@@ -22,6 +22,9 @@ struct Config {
   EffectiveLimits limits;
 };
 
+// What holds where the host configures nothing.
+Config default_config();
+
 // Throws Failure (rejected) naming the key that does not fit.
 Config read_config(const Host& host);
 
