@@ -105,8 +105,9 @@ def includes(tree, path):
             continue
         quoted, name = match.group(1) == '"', match.group(2)
         candidates = [name, f"sdk/include/{name}"]
-        if quoted:
-            candidates.insert(0, os.path.normpath(f"{os.path.dirname(path)}/{name}"))
+        if quoted:  # the folders of an include path are always above the file that names it
+            above = [parent.as_posix() for parent in Path(path).parents]
+            candidates = [os.path.normpath(f"{folder}/{name}") for folder in above] + candidates
         found = next((c for c in candidates if c in tree_set(tree)), None)
         yield number, name, found
 
@@ -186,30 +187,42 @@ def compiled_sources(tree):
     return sources
 
 
+def unreached_lists(tree):
+    """The CMakeLists.txt files that configuring `tree.build` did not read."""
+    ninja = (tree.build / "build.ninja").read_text(errors="replace")
+    return [p for p in tree.files if Path(p).name == "CMakeLists.txt" and
+            not is_fixture(p) and str(tree.root / p) not in ninja]
+
+
 def check_built(tree):
     """Every source is compiled by a target, every header is included by a compiled source, every
-    script and fixture is named by some other file: nothing lies dead in the tree."""
+    CMakeLists.txt is read, every script is named by some other file: nothing lies dead in the tree.
+    A source under tests/ may instead be named by a script or list there: tests compile some themselves."""
     reached = compiled_sources(tree) & tree_set(tree)
+    unread = unreached_lists(tree)
+    for path in unread:
+        yield Finding(path, 1, "no add_subdirectory reaches this folder")
+    readers = [p for p in tree.files if p not in unread and
+               (Path(p).suffix in {".txt", ".cmake", ".py", ".sh", ".md"} or p in tree.shell_scripts())]
+    named = {p: tree.text(p) for p in readers}
+    named_in_tests = "\n".join(text for p, text in named.items() if p.startswith("tests/"))
+    reached |= {p for p in tree.code() if p.startswith("tests/") and Path(p).name in named_in_tests}
     pending = list(reached)
     while pending:
         for _, _, target in includes(tree, pending.pop()):
             if target and target not in reached:
                 reached.add(target)
                 pending.append(target)
-    named_in = "\n".join(tree.text(p) for p in tree.files
-                         if Path(p).suffix in {".txt", ".cmake", ".py", ".sh", ".cc", ".json", ".md"}
-                         or p in tree.shell_scripts())
     for path in tree.files:
         suffix, name = Path(path).suffix, Path(path).name
         if path.startswith("sdk/template/"):
             continue
         if suffix in CODE and path not in reached:
-            if is_fixture(path) and name in named_in:
-                continue
-            kind = "no compiled source includes this header" if suffix in HEADERS else \
-                "no target compiles this source"
-            yield Finding(path, 1, kind)
-        elif suffix in SCRIPTS and name not in named_in and f"/{Path(path).parts[-2]}/" not in named_in:
+            yield Finding(path, 1, "no compiled source includes this header" if suffix in HEADERS
+                          else "no target compiles this source")
+        elif suffix in SCRIPTS and not any(
+                name in text or re.search(rf"^\s*(import|from) {Path(path).stem}\b", text, re.MULTILINE)
+                for p, text in named.items() if p != path):
             yield Finding(path, 1, "no other file names this script")
 
 

@@ -24,6 +24,8 @@ class TidyTest(unittest.TestCase):
         self.build.mkdir(exist_ok=True)
         entries = [{"directory": str(self.root), "file": path} for path in compiled]
         (self.build / "compile_commands.json").write_text(json.dumps(entries))
+        (self.build / "build.ninja").write_text("\n".join(
+            str(self.root / path) for path in files if not path.startswith("tests/unread/")))
         return [str(f) for f in tidy.CHECKS[check](tidy.Tree(self.root, self.build))]
 
     def refuses(self, check, files, words, compiled=()):
@@ -103,6 +105,27 @@ class Built(TidyTest):
     def test_a_script_that_nobody_names_is_dead(self):
         self.refuses("built", {"core/a.cc": "int a;\n", "tools/lost/lonely.py": "print(1)\n"},
                      "lonely.py", compiled=["core/a.cc"])
+
+    def test_a_folder_that_no_list_reaches_is_dead_with_all_it_names(self):
+        files = {"core/a.cc": "int a;\n", "tests/unread/CMakeLists.txt": "add_executable(t t_test.cc)\n",
+                 "tests/unread/t_test.cc": "int t;\n"}
+        found = self.findings("built", files, compiled=["core/a.cc"])
+        self.assertEqual([f.split(":")[0] for f in found],
+                         ["tests/unread/CMakeLists.txt", "tests/unread/t_test.cc"])
+
+    def test_a_source_that_a_test_compiles_itself_is_alive(self):
+        files = {"core/a.cc": "int a;\n", "tests/abi/CMakeLists.txt": "add_test(x gates.py)\n",
+                 "tests/abi/gates.py": "compile('layout.c')\n", "tests/abi/layout.c": "int c;\n"}
+        self.accepts("built", files, compiled=["core/a.cc"])
+
+    def test_a_module_that_another_script_imports_is_alive(self):
+        files = {"core/a.cc": "int a;\n", "tests/x/CMakeLists.txt": "add_test(x case_test.py)\n",
+                 "tests/x/case_test.py": "import steps\n", "tests/x/steps.py": "print(1)\n"}
+        self.accepts("built", files, compiled=["core/a.cc"])
+
+    def test_headers_on_an_include_path_above_are_alive(self):
+        files = {"plugins/x/deep/a.cc": '#include "wire.h"\n', "plugins/x/wire.h": "int a;\n"}
+        self.accepts("built", files, compiled=["plugins/x/deep/a.cc"])
 
     def test_headers_reached_through_headers_are_alive(self):
         files = {"core/a.cc": '#include "core/a.h"\n', "core/a.h": '#include "core/b.h"\n',
