@@ -17,7 +17,8 @@ constexpr std::int64_t kApplicationId = 0x42525448;
 // Times are milliseconds since 1970 UTC, money is micro-dollars. A page that a commit touches costs as
 // much as several statements, so there are few indexes, and rows refer to an intent by its number:
 // names are digests and would scatter over the file. A line of the journal has the id
-// (intent << 20) + n, so the lines of one intent lie side by side without an index.
+// (intent << 20) + n, so the lines of one intent lie side by side without an index. Checks compare
+// with OR, most frequent word first: for IN, SQLite builds a temporary table at each row.
 constexpr const char* kVersion1 = R"sql(
 CREATE TABLE intents (
   seq INTEGER PRIMARY KEY,
@@ -35,13 +36,14 @@ CREATE TABLE intents (
   boot_id TEXT NOT NULL,
   host_id TEXT NOT NULL,
   lock_path TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('RELEASED', 'CREATED', 'DISPATCHED', 'INTENDED', 'RUNNING',
-                                       'CLEANING', 'UNCERTAIN')),
+  state TEXT NOT NULL CHECK (
+    state = 'RELEASED' OR state = 'CREATED' OR state = 'DISPATCHED' OR state = 'CLEANING' OR
+    state = 'RUNNING' OR state = 'INTENDED' OR state = 'UNCERTAIN'),
   open INTEGER NOT NULL CHECK (open = (state <> 'RELEASED')),
-  dispatched INTEGER NOT NULL CHECK (dispatched IN (0, 1)),
-  cancel_requested INTEGER NOT NULL CHECK (cancel_requested IN (0, 1)),
+  dispatched INTEGER NOT NULL CHECK (dispatched BETWEEN 0 AND 1),
+  cancel_requested INTEGER NOT NULL CHECK (cancel_requested BETWEEN 0 AND 1),
   ref TEXT NOT NULL,
-  result_expired INTEGER NOT NULL CHECK (result_expired IN (0, 1)),
+  result_expired INTEGER NOT NULL CHECK (result_expired BETWEEN 0 AND 1),
   updated_at INTEGER NOT NULL,
   cleanup_attempts INTEGER NOT NULL CHECK (cleanup_attempts >= 0),
   last_error TEXT NOT NULL,
@@ -49,7 +51,7 @@ CREATE TABLE intents (
   revision INTEGER NOT NULL,
   result BLOB,
   UNIQUE (owner, session, call),
-  CHECK (dispatched = 1 OR state IN ('INTENDED', 'RELEASED'))
+  CHECK (dispatched = 1 OR state = 'RELEASED' OR state = 'INTENDED')
 ) STRICT;
 CREATE INDEX intents_open ON intents (provider_id, scope) WHERE open = 1;
 CREATE TRIGGER intents_are_kept BEFORE DELETE ON intents
@@ -57,10 +59,14 @@ BEGIN SELECT RAISE(ABORT, 'intents are kept for ever'); END;
 
 CREATE TABLE journal (
   id INTEGER PRIMARY KEY,
-  from_state TEXT NOT NULL CHECK (from_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
-                                                 'CLEANING', 'UNCERTAIN', 'RELEASED')),
-  to_state TEXT NOT NULL CHECK (to_state IN ('INTENDED', 'DISPATCHED', 'CREATED', 'RUNNING',
-                                             'CLEANING', 'UNCERTAIN', 'RELEASED')),
+  from_state TEXT NOT NULL CHECK (
+    from_state = 'RELEASED' OR from_state = 'CREATED' OR from_state = 'DISPATCHED' OR
+    from_state = 'CLEANING' OR from_state = 'RUNNING' OR from_state = 'INTENDED' OR
+    from_state = 'UNCERTAIN'),
+  to_state TEXT NOT NULL CHECK (
+    to_state = 'RELEASED' OR to_state = 'CREATED' OR to_state = 'DISPATCHED' OR
+    to_state = 'CLEANING' OR to_state = 'RUNNING' OR to_state = 'INTENDED' OR
+    to_state = 'UNCERTAIN'),
   event TEXT NOT NULL,
   evidence TEXT NOT NULL,
   at INTEGER NOT NULL
@@ -73,7 +79,7 @@ BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TABLE sessions (
   owner TEXT NOT NULL,
   session TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('open', 'retiring', 'retired')),
+  state TEXT NOT NULL CHECK (state = 'open' OR state = 'retiring' OR state = 'retired'),
   updated_at INTEGER NOT NULL,
   PRIMARY KEY (owner, session)
 ) STRICT, WITHOUT ROWID;
@@ -81,8 +87,10 @@ CREATE TABLE sessions (
 CREATE TABLE receipts (
   intent INTEGER PRIMARY KEY REFERENCES intents (seq),
   owner TEXT NOT NULL,
-  settlement TEXT NOT NULL CHECK (settlement IN ('completed', 'infrastructure_failure', 'cancelled',
-                                                 'refused', 'host_died', 'uncertain')),
+  settlement TEXT NOT NULL CHECK (
+    settlement = 'completed' OR settlement = 'infrastructure_failure' OR
+    settlement = 'cancelled' OR settlement = 'refused' OR settlement = 'host_died' OR
+    settlement = 'uncertain'),
   cost INTEGER,
   recorded_at INTEGER NOT NULL,
   settled_at INTEGER NOT NULL,
