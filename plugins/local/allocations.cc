@@ -103,6 +103,12 @@ bool wait_ended(const Fd& process, Clock::time_point until) {
   return poll(&watched, 1, static_cast<int>(std::max<milliseconds::rep>(0, left))) == 1;
 }
 
+// Files of a sandbox lie in its memory. A disk that could fill the memory would end with a kill of
+// everything, the init included, where a program expects "no space left", so a quarter stays free.
+std::uint64_t disk_within_memory(const EffectiveLimits& limits) {
+  return std::min(limits.disk_bytes, limits.memory_bytes / 4 * 3);
+}
+
 void check_spec(const CreateSpec& spec, const EffectiveLimits& limits) {
   if (spec.network != Network::kNone) {
     throw Failure::rejected(Code::kUnsupported,
@@ -200,6 +206,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   check_name(name);
   Making making;
   making.limits = merge(config_.limits, spec.limits);
+  making.limits.disk_bytes = disk_within_memory(making.limits);
   check_spec(spec, making.limits);
   refuse_missing_layers();
   making.skipped = layers_.missing;
