@@ -45,8 +45,7 @@ struct ExitText {
 // What help and the manual page say, in their order.
 inline constexpr std::array kExitTexts = {
     ExitText{Exit::kSuccess, "success; for run: the program exited with 0"},
-    ExitText{Exit::kFinding,
-             "not run: the command worked, but something is unresolved, missing or refused"},
+    ExitText{Exit::kFinding, "not run: it worked, but something is unresolved, missing or refused"},
     ExitText{Exit::kHangup, "cancelled by SIGHUP; cleaned up"},
     ExitText{Exit::kInterrupted, "cancelled by SIGINT (Ctrl-C); cleaned up"},
     ExitText{Exit::kReaderGone, "cancelled because whoever read the output went away; cleaned up"},
@@ -57,8 +56,7 @@ inline constexpr std::array kExitTexts = {
     ExitText{Exit::kState, "the state folder or its store cannot be used"},
     ExitText{Exit::kProvider, "no such provider, or it was refused or does not work here"},
     ExitText{Exit::kRefused,
-             "the call was refused: another request under the same call, an unresolved earlier "
-             "one, a retired session, a limit or billing"},
+             "the call was refused: conflict, unresolved, retired session, billing"},
     ExitText{Exit::kInfrastructure, "the sandbox could not be made, used or cleaned; no charge"},
     ExitText{Exit::kDeadline, "the deadline over everything passed; cleaned up, no charge"},
     ExitText{Exit::kUncertain, "a sandbox may still exist: run berth reconcile"},

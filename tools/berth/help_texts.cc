@@ -74,7 +74,7 @@ anything stays unresolved.)";
 constexpr std::string_view kReceiptsFooter = R"(Examples:
   berth receipts --since 24h
   berth receipts --owner ann --format csv > ann.csv
-  berth receipts --provider local --since 2026-11-01 --until 2026-12-01 --format jsonl
+  berth receipts --since 2026-11-01 --until 2026-12-01 --format jsonl
 
 Costs are micro-dollars in jsonl and csv. An unknown cost is empty there and
 'unknown' in the table: a sandbox may still exist; run berth reconcile.)";

@@ -118,7 +118,6 @@ Task<int> run_program(Context& context, RunOptions options) {
 
   RunObserver observer(context, options.quiet);
   auto result = co_await execute_on(**host, context, options, std::move(*request), observer);
-  if (result && result->replayed) observer.show_recorded(*result);
   co_await observer.finish();
   co_await (*host)->close();
   if (!result) co_return report(context, result.error());

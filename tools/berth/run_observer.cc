@@ -62,16 +62,6 @@ void RunObserver::on_resume(std::function<void()> resume) {
   if (live_) live_->on_resume(std::move(resume));
 }
 
-void RunObserver::show_recorded(const ExecutionResult& result) {
-  show(kOut, result.stdout_text.text);
-  show(kErr, result.stderr_text.text);
-}
-
-void RunObserver::show(int stream, std::string_view text) {
-  end_progress();
-  if (live_ && !text.empty()) live_->write(stream, text);
-}
-
 Task<void> RunObserver::finish() {
   end_progress();
   if (!live_) co_return;

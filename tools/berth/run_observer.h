@@ -26,10 +26,6 @@ class RunObserver final : public ExecutionObserver {
   Flow on_output(const OutputChunk& chunk) override;
   void on_resume(std::function<void()> resume) override;
 
-  // A replayed answer has no live output: shows what was recorded of it.
-  void show_recorded(const ExecutionResult& result);
-  // Shows text of ours on a stream of the program's, after what is already waiting.
-  void show(int stream, std::string_view text);
   // Waits until everything is written; a signal ends the waiting.
   Task<void> finish();
 

@@ -220,6 +220,8 @@ class ProgramFiles(BerthCase):
         path = self.file("closed.py", "")
         os.chmod(path, 0)
         if os.geteuid() == 0:
+            os.chown(self.folder, 65534, 65534)
+            os.chown(self.work, 65534, 65534)
             done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", cli.BERTH,
                                    "run", path], cwd="/", env=self.environment(), capture_output=True,
                                   text=True, timeout=60)
