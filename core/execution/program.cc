@@ -15,7 +15,6 @@
 namespace berth {
 namespace {
 
-constexpr char kWorkFolder[] = "/tmp/work";
 constexpr std::uint64_t kInstallKeepBytes = std::uint64_t{128} << 10;
 
 // Bytes that are already there.
@@ -143,15 +142,16 @@ void ProgramOutput::repeat_to(ExecutionObserver* observer) const {
   }
 }
 
-Program::Program(const Clock& clock, ExecutionRequest request, ExecutionObserver* observer)
+Program::Program(const Clock& clock, ExecutionRequest request, ExecutionObserver* observer,
+                 const std::string& root)
     : clock_(clock),
       request_(std::move(request)),
       observer_(observer),
       nonce_(random_hex(16)),
       output_(request_.stdout_keep_bytes, request_.stderr_keep_bytes, observer) {
   const bool python = request_.language == Language::kPython;
-  paths_.folder = "/tmp/.berth-" + nonce_.substr(0, 12);
-  paths_.work = kWorkFolder;
+  paths_.folder = root + "/.berth-" + nonce_.substr(0, 12);
+  paths_.work = root + "/work";
   paths_.source = paths_.work + "/" + source_name(request_);
   paths_.harness = paths_.folder + (python ? "/sitecustomize.py" : "/berth_run.cjs");
   paths_.records = paths_.folder + "/result";

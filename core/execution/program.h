@@ -52,7 +52,9 @@ class ProgramOutput : public OutputSink {
 // Lives until the body has ended; the caller of execute() holds it too.
 class Program {
  public:
-  Program(const Clock& clock, ExecutionRequest request, ExecutionObserver* observer);
+  // `root` is a folder of the sandbox that the program can write to.
+  Program(const Clock& clock, ExecutionRequest request, ExecutionObserver* observer,
+          const std::string& root = "/tmp");
 
   const ExecutionRequest& request() const { return request_; }
   // The body of with_sandbox. At most once.

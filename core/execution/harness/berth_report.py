@@ -176,7 +176,7 @@ def report_result():
         name, quote(text[:TEXT_MAX]), "true" if cut else "false")
     try:
         encoded = exact_json(value)
-        if len(encoded) <= JSON_MAX:
+        if len(encoded) <= TEXT_MAX:
             header += ',"json":' + encoded
     except BaseException:
         pass
@@ -214,3 +214,10 @@ def finish():
         except BaseException as problem:
             note("a part of the result is missing: %s" % describe(problem))
     append("end", "{}")
+    if type(fault) is KeyboardInterrupt:
+        # The interpreter ends itself by the signal when it remembers one; evaluating text, as some of
+        # the modules above do, made it forget.
+        try:
+            exec("raise KeyboardInterrupt")
+        except KeyboardInterrupt:
+            pass

@@ -18,7 +18,6 @@ const [, harnessPath, programPath, recordPath, nonce, ...programArguments] = pro
 const TEXT_MAX = 262144;
 const VALUE_MAX = 16384;
 const TRACE_MAX = 65536;
-const JSON_MAX = 4194304;
 const DEPTH_MAX = 16;
 
 const state = {
@@ -103,7 +102,7 @@ function reportResult() {
   let header = stringify(record);
   try {
     const encoded = isJson(value) ? stringify(value) : undefined;
-    if (encoded !== undefined && encoded.length <= JSON_MAX) {
+    if (encoded !== undefined && encoded.length <= TEXT_MAX) {
       header = `${header.slice(0, -1)},"json":${encoded}}`;
     }
   } catch {
