@@ -167,6 +167,7 @@ Allocations::Allocations(Config config, std::string state_dir, std::string owner
 }
 
 Allocations::~Allocations() {
+  for (const auto& [name, sandbox] : held_) sandbox->detach();
   held_.clear();
   cgroups_.release();
 }
@@ -210,6 +211,13 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   check_spec(spec, making.limits);
   refuse_missing_layers();
   making.skipped = layers_.missing;
+  const bool wants_cgroup = spec.limits.memory_bytes != 0 || spec.limits.cpu_millis != 0;
+  if (wants_cgroup && (making.skipped & bit(Layer::kCgroup)) != 0) {
+    throw Failure::rejected(Code::kUnsupported,
+                            "limits on memory and CPU cannot be kept: " +
+                                layer_sentence(Layer::kCgroup, layers_.sentences[static_cast<std::uint32_t>(
+                                                                   Layer::kCgroup)]));
+  }
   if ((making.skipped & bit(Layer::kCgroup)) == 0) making.cgroup = cgroups_.sandbox(name);
   if (privileged_) {
     making.identity = take_identity(identity_folder_, config_.identity_base, config_.identity_count);
@@ -228,18 +236,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   record.outer_id = making.identity ? making.identity->id : geteuid();
   record.cgroup_folders = making.cgroup.folders();
   making.claim = store_.claim(record);
-  if (!making.claim) {
-    if (store_.slot(name) == Slot::kTombstone) {
-      throw Failure::rejected(Code::kConflict, "the name " + std::string(name) +
-                                                   " was fenced or released; it is never used again");
-    }
-    const auto found = store_.read(name);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto own = held_.find(name);
-    if (own != held_.end() && found && found->owner_tag == spec.owner_tag) return own->second;
-    throw Failure::failed_dirty(Code::kConflict, "a sandbox named " + std::string(name) +
-                                                     " exists already; destroy it by its name");
-  }
+  if (!making.claim) return existing(name, spec.owner_tag);
   try {
     return launch(name, spec, &making);
   } catch (const Failure& failure) {
@@ -251,6 +248,33 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
     store_.retire(name);
     throw Failure::failed_clean(failure.code(), failure.message());
   }
+}
+
+std::shared_ptr<Sandbox> Allocations::existing(std::string_view name,
+                                               std::string_view owner_tag) const {
+  if (store_.slot(name) == Slot::kTombstone) {
+    throw Failure::rejected(Code::kConflict, "the name " + std::string(name) +
+                                                 " was fenced or released; it is never used again");
+  }
+  const auto record = store_.read(name);
+  const bool same_owner = record && record->owner_tag == owner_tag;
+  if (same_owner && describe(name).state == SandboxState::kReady) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto own = held_.find(name);
+    return own == held_.end() ? nullptr : own->second;
+  }
+  throw Failure::failed_dirty(Code::kConflict,
+                              "a sandbox named " + std::string(name) + " exists already and is " +
+                                  (same_owner ? "not ready" : "someone else's") +
+                                  "; destroy it by its name");
+}
+
+std::string Allocations::recorded_name(std::string_view name) const {
+  const auto record = store_.read(name);
+  if (!record) {
+    throw Failure::uncertain(Code::kInternal, "the record of " + std::string(name) + " cannot be read");
+  }
+  return record->name;
 }
 
 std::shared_ptr<Sandbox> Allocations::launch(std::string_view name, const CreateSpec& spec,
@@ -393,6 +417,16 @@ Found Allocations::fence(std::string_view name) {
   return found;
 }
 
+// The base an earlier process made in another place of the hierarchies goes with its last sandbox.
+void Allocations::remove_foreign_bases(const std::vector<std::string>& folders) const {
+  for (const std::string& folder : folders) {
+    const std::string base = folder.substr(0, folder.rfind('/'));
+    const bool own = std::any_of(cgroups_.bases().begin(), cgroups_.bases().end(),
+                                 [&](const CgroupBase& one) { return one.folder == base; });
+    if (!own) rmdir(base.c_str());
+  }
+}
+
 // Ends what runs, by the kernel's own handle of it, and waits until nothing of it is left.
 bool Allocations::end_and_clean(std::string_view name, const Record& record,
                                 Clock::time_point until) {
@@ -414,7 +448,9 @@ bool Allocations::end_and_clean(std::string_view name, const Record& record,
     if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
   }
   const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
-  return remove_cgroups(folders, static_cast<int>(std::max<milliseconds::rep>(left, 100)));
+  if (!remove_cgroups(folders, static_cast<int>(std::max<milliseconds::rep>(left, 100)))) return false;
+  remove_foreign_bases(record.cgroup_folders);
+  return true;
 }
 
 Destroyed Allocations::destroy(std::string_view name, milliseconds patience) {

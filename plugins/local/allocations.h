@@ -40,7 +40,12 @@ class Allocations {
   const CgroupTree& cgroups() const { return cgroups_; }
   const Config& config() const { return config_; }
 
+  // Makes a sandbox, or answers with the living one of this name and owner; that is nullptr when
+  // another process holds it.
   std::shared_ptr<Sandbox> create(std::string_view name, const CreateSpec& spec);
+
+  // The name as it was recorded.
+  std::string recorded_name(std::string_view name) const;
 
   // A sandbox this process holds, by its reference. Throws Failure (rejected) when there is none.
   std::shared_ptr<Sandbox> held(std::string_view ref) const;
@@ -63,6 +68,8 @@ class Allocations {
   void await_ready(int socket, std::string_view name) const;
   bool end_and_clean(std::string_view name, const Record& record,
                      std::chrono::steady_clock::time_point until);
+  void remove_foreign_bases(const std::vector<std::string>& folders) const;
+  std::shared_ptr<Sandbox> existing(std::string_view name, std::string_view owner_tag) const;
   Found describe(std::string_view name) const;
   std::vector<Listed> orphans() const;
 

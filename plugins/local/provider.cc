@@ -34,8 +34,9 @@ class LocalProvider final : public Provider {
       throw Failure::rejected(Code::kCancelled, "cancelled before anything was made");
     }
     operation.stage("starting the sandbox");
-    const auto sandbox = allocations_->create(name, spec);
-    return Created{sandbox->name(), reference_of(sandbox->name()), allocations_->scope()};
+    allocations_->create(name, spec);
+    const std::string recorded = allocations_->recorded_name(name);
+    return Created{recorded, reference_of(recorded), allocations_->scope()};
   }
 
   Found lookup(Operation&, std::string_view name) override { return allocations_->lookup(name); }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -210,9 +211,33 @@ EffectiveLimits merge(EffectiveLimits base, const Limits& over) {
 Sandbox::Sandbox(SandboxParts parts)
     : parts_(std::move(parts)), started_(std::chrono::steady_clock::now()) {}
 
+// A command may have stricter limits than its sandbox where there is something to keep them with.
+void Sandbox::refuse_limits(const EffectiveLimits& limits, StdinSource source) const {
+  if (source != StdinSource::kEmpty && source != StdinSource::kInput) {
+    throw invalid("the command's standard input comes from a source this provider does not know");
+  }
+  const auto refuse = [](std::string_view what, std::string_view why) {
+    throw Failure::rejected(Code::kUnsupported, "the limit on " + std::string(what) +
+                                                    " of a command cannot be kept: " + std::string(why));
+  };
+  if (limits.memory_bytes < parts_.limits.memory_bytes) {
+    refuse("memory", "memory is limited for the sandbox as a whole; set it when it is created");
+  }
+  if (limits.cpu_millis < parts_.limits.cpu_millis) {
+    refuse("CPU share", "it is limited for the sandbox as a whole; set it when it is created");
+  }
+  if (limits.disk_bytes < parts_.limits.disk_bytes) {
+    refuse("disk", "the disk is of the sandbox as a whole; set it when it is created");
+  }
+  if (limits.cpu_time.count() != 0 && parts_.cgroup.folders().empty()) {
+    refuse("CPU time", "the layer cgroup is missing here, which counts it");
+  }
+}
+
 RunResult Sandbox::run(Peer& peer, const Command& command) {
   const EffectiveLimits limits =
       command.limits ? merge(parts_.limits, *command.limits) : parts_.limits;
+  refuse_limits(limits, command.stdin_source);
   Arguments arguments = make_arguments(command, parts_.environment);
   const std::lock_guard<std::mutex> turn(turn_);
 
@@ -309,6 +334,13 @@ GotFile Sandbox::get_file(Peer& peer, const GetFile& file) {
 void Sandbox::end() {
   ended_by_us_ = true;
   kill_init();
+}
+
+void Sandbox::detach() {
+  Detach detach{};
+  detach.header = Header{Kind::kDetach, 0, 0};
+  send_message(parts_.socket.get(), detach, MSG_DONTWAIT);
+  parts_.socket.reset();
 }
 
 void Sandbox::kill_init() const {

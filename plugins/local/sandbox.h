@@ -1,8 +1,8 @@
 // One living sandbox, as the process that made it holds it: the socket to its init, a descriptor of
-// process 1, its control groups. Closing the socket ends the sandbox.
+// process 1, its control groups. Closing the socket without detach() ends the sandbox.
 //
 // Thread safety: one operation at a time may use run, put_file and get_file; end() and the questions
-// may be called beside it from any thread.
+// may be called beside it from any thread; detach() only when nothing else is.
 #ifndef BERTH_PLUGINS_LOCAL_SANDBOX_H_
 #define BERTH_PLUGINS_LOCAL_SANDBOX_H_
 
@@ -63,6 +63,10 @@ class Sandbox {
   // Ends every process, whatever they do. Returns at once.
   void end();
 
+  // The provider leaves in order: the sandbox lives on, without anyone to run something in it, until
+  // it is destroyed by name or its lifetime is over.
+  void detach();
+
   // Waits until process 1 is gone. False when it is not in time.
   bool wait_gone(std::chrono::milliseconds timeout) const;
 
@@ -74,6 +78,7 @@ class Sandbox {
   friend class Exchange;
 
   void kill_init() const;
+  void refuse_limits(const EffectiveLimits& limits, StdinSource source) const;
 
   SandboxParts parts_;
   std::mutex turn_;

@@ -80,6 +80,7 @@ enum class Kind : std::uint32_t {
   kPutFile,      // provider -> init, descriptor: the pipe to read from
   kGetFile,      // provider -> init, descriptor: the pipe to write to
   kKill,         // provider -> init: end whatever runs
+  kDetach,       // provider -> init: the provider leaves in order; live on until the lifetime is over
   kEnded,        // init -> provider
 };
 
@@ -167,6 +168,10 @@ struct GetRequest {
 };
 
 struct Kill {
+  Header header;
+};
+
+struct Detach {
   Header header;
 };
 

@@ -184,7 +184,10 @@ TEST(Durability, TheSameNameNeverMakesASecondSandbox) {
   const auto sandbox = machine.sandbox();
   EXPECT_EQ(machine.allocations().create(sandbox->name(), {}), sandbox);
   const auto other = machine.another();
-  const auto refusal = failure_of([&] { other->create(sandbox->name(), {}); });
+  EXPECT_EQ(other->create(sandbox->name(), {}), nullptr) << "it exists, and another holds it";
+  CreateSpec someone;
+  someone.owner_tag = "someone else";
+  const auto refusal = failure_of([&] { other->create(sandbox->name(), someone); });
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->outcome_class(), OutcomeClass::kFailedDirty) << "one exists under this name";
 }

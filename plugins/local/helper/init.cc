@@ -47,9 +47,14 @@ class Init {
       }
       if (watched[2].revents != 0) _exit(0);  // the lifetime is over
       if (watched[1].revents != 0) reap();
-      if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) _exit(0);  // the provider is gone
+      if (watched[0].revents == 0) continue;
+      if ((watched[0].revents & POLLIN) != 0) {
+        take_request();
+      } else if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) {
+        if (!detached_) _exit(0);  // the provider is dead
+        watched[0].fd = -1;
+      }
       if (unsent_) send_ended();
-      if ((watched[0].revents & POLLIN) != 0) take_request();
     }
   }
 
@@ -58,10 +63,14 @@ class Init {
     static Received message;
     switch (receive_message(socket_, &message, MSG_DONTWAIT)) {
       case ReceiveResult::kAgain: return;
-      case ReceiveResult::kEnd: _exit(0);
+      case ReceiveResult::kEnd:
+        if (!detached_) _exit(0);
+        return;
       case ReceiveResult::kMessage: break;
     }
-    if (message.as<Kill>(Kind::kKill) != nullptr) {
+    if (message.as<Detach>(Kind::kDetach) != nullptr) {
+      detached_ = true;
+    } else if (message.as<Kill>(Kind::kKill) != nullptr) {
       if (active_ && message.header().id == ended_.header.id) kill(-1, SIGKILL);
     } else if (active_ || unsent_) {
       refuse(message.header().id);
@@ -157,7 +166,7 @@ class Init {
 
   void send_ended() {
     const int error = send_message(socket_, ended_, MSG_DONTWAIT);
-    if (error != 0 && error != EAGAIN) _exit(1);
+    if (error != 0 && error != EAGAIN && !detached_) _exit(1);
     unsent_ = error == EAGAIN;
   }
 
@@ -168,6 +177,7 @@ class Init {
   bool main_ended_ = false;
   bool is_command_ = false;
   bool unsent_ = false;
+  bool detached_ = false;
   pid_t main_ = -1;
   int report_ = -1;
   std::uint64_t cpu_before_ns_ = 0;
