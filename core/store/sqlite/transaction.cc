@@ -56,6 +56,9 @@ void bind_progress(Statement& statement, const Intent& intent) {
 
 bool is_open(const Intent& intent) { return intent.state != IntentState::kReleased; }
 
+// What is released is rarely asked for again, and a result may be large.
+bool is_worth_caching(const Intent& intent) { return is_open(intent) && !intent.result; }
+
 }  // namespace
 
 Status SqliteTransaction::run(const UnitOfWork& work) {
@@ -129,13 +132,20 @@ Result<RowCache::Entry> SqliteTransaction::entry_row(Statement& row) {
   return entry;
 }
 
+RowCache::Entry* SqliteTransaction::known(std::string_view name) {
+  if (last_ && last_->intent.name == name) return &*last_;
+  return cache_.intent(name);
+}
+
 Result<const RowCache::Entry*> SqliteTransaction::load(std::string_view name) {
-  if (const RowCache::Entry* cached = cache_.intent(name)) return cached;
+  if (const RowCache::Entry* cached = known(name)) return cached;
   BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT "WHERE name = ?"));
   BERTH_TRY(const bool row, find.text(name).step());
   if (!row) return nullptr;
   BERTH_TRY(RowCache::Entry entry, entry_row(find));
-  return &cache_.keep(std::move(entry));
+  if (is_worth_caching(entry.intent)) return &cache_.keep(std::move(entry));
+  last_ = std::move(entry);
+  return &*last_;
 }
 
 Result<const RowCache::Entry*> SqliteTransaction::need(std::string_view name) {
@@ -258,7 +268,7 @@ Status SqliteTransaction::write_intent(const Intent& intent) {
     return fail(ErrorKind::kConflict,
                 fmt::format("an intent with the name {} or for call {} of session {} exists already",
                             intent.name, intent.key.call, intent.key.session));
-  if (!intent.result) cache_.keep({intent, connection_.last_row(), 0});
+  if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0});
   if (is_open(intent)) cache_.opened(intent.provider_id, scope);
   return {};
 }
@@ -293,13 +303,10 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
                                     "WHERE seq = ?"));
   bind_progress(update, intent);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
-  // What is released is rarely asked for again, and a result may be large.
-  if (!is_open(intent) || intent.result) {
-    cache_.forget(intent.name);
-  } else {
-    cache_.keep({intent, seq, lines});
-    cache_.opened(intent.provider_id, stored(intent.scope));
-  }
+  last_.reset();
+  cache_.forget(intent.name);
+  if (is_worth_caching(intent)) cache_.keep({intent, seq, lines});
+  if (is_open(intent)) cache_.opened(intent.provider_id, stored(intent.scope));
   return {};
 }
 
@@ -340,7 +347,7 @@ Status SqliteTransaction::write_journal(const JournalEntry& entry) {
   insert.integer(first + lines).text(stored(entry.from)).text(stored(entry.to)).text(entry.event);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed,
             insert.text(entry.evidence).integer(unix_ms(entry.at)).run());
-  if (RowCache::Entry* cached = cache_.intent(entry.name)) cached->lines = lines + 1;
+  if (RowCache::Entry* cached = known(entry.name)) cached->lines = lines + 1;
   return {};
 }
 

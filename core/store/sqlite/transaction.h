@@ -80,6 +80,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   Result<const RowCache::Entry*> load(std::string_view name);
   // The same, but kNotFound without one.
   Result<const RowCache::Entry*> need(std::string_view name);
+  RowCache::Entry* known(std::string_view name);
   Result<RowCache::Entry> entry_row(Statement& row);
   Result<std::optional<Intent>> find_of_call(const CallKey& key);
   Result<std::optional<Intent>> find_in_other_scope(std::string_view provider_id,
@@ -97,6 +98,8 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   Status rewrite_receipt(const Receipt& receipt);
   Status write_posting(const Posting& posting);
   Status add_to_account(std::string_view account, Money amount);
+  Result<std::vector<std::string>> names_to_expire(std::int64_t after, WallTime before,
+                                                   std::size_t count_max);
   Result<std::int64_t> drop_results(WallTime before, std::size_t count_max);
   Result<std::int64_t> integer_of(std::string_view sql);
 
@@ -107,6 +110,8 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   bool savepoint_ = false;
   bool must_roll_back_ = false;
   std::optional<Error> failed_;
+  // The last intent read that is not for the cache: released, or with a result.
+  std::optional<RowCache::Entry> last_;
 };
 
 }  // namespace berth::sqlite
