@@ -25,27 +25,27 @@ namespace berth {
 
 // Empty or absent fields do not restrict. Oldest first.
 struct IntentFilter {
-  std::string owner;
-  std::string session;
-  std::string provider_id;
-  std::string name;
+  std::string owner = {};
+  std::string session = {};
+  std::string provider_id = {};
+  std::string name = {};
   bool unresolved_only = false;  // everything but RELEASED
   std::size_t count_max = 1000;
-  std::string after_name;  // paging: rows after this one in order
+  std::string after_name = {};  // paging: rows after this one in order
   // False: `result` stays empty, for lists. Such an intent must not be written back.
   bool with_results = true;
 };
 
 struct ReceiptFilter {
-  std::string owner;
-  std::string session;
-  std::string provider_id;
-  std::string name;
-  std::optional<WallTime> from;   // recorded_at >= from
-  std::optional<WallTime> until;  // recorded_at < until
+  std::string owner = {};
+  std::string session = {};
+  std::string provider_id = {};
+  std::string name = {};
+  std::optional<WallTime> from = {};   // recorded_at >= from
+  std::optional<WallTime> until = {};  // recorded_at < until
   bool unknown_cost_only = false;
   std::size_t count_max = 1000;
-  std::string after_name;
+  std::string after_name = {};
 };
 
 // Rows as they are inside one unit of work. Valid only during that unit; used on the store's own
