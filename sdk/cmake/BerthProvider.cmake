@@ -9,6 +9,8 @@
 #   OUTPUT_DIRECTORY  where the file goes; default ${BERTH_PROVIDER_DIR} if set, else the binary folder
 #   INSTALL           adds an install rule, to ${BERTH_INSTALL_PROVIDER_DIR} or lib/berth/providers
 #
+# Every target made so is listed in the global property BERTH_PROVIDER_TARGETS.
+#
 # Variables:
 #   BERTH_INSPECT_COMMAND  a command (list) that is run on every provider after it was linked, with the
 #                          file as its last argument: "berth;provider;inspect". Its failure fails the
@@ -61,6 +63,7 @@ function(berth_add_provider name)
 
   set(map "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/provider.map")
   add_library(${name} MODULE ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY BERTH_PROVIDER_TARGETS ${name})
   _berth_embed_manifest(${name} "${manifest}")
   target_link_libraries(${name} PRIVATE BerthSDK::sdk ${ARG_LIBS})
   target_compile_definitions(${name} PRIVATE BERTH_PROVIDER_BUILD=1)
