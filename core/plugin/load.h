@@ -49,7 +49,8 @@ struct LoadRequest {
   registry::SearchPath search;      // empty: default_search_path()
   registry::HostConfiguration configuration;
   registry::LockFile lock;
-  registry::Quarantine* quarantine = nullptr;  // null: crashes at load are not counted
+  // Outlives the loaded provider; null: crashes at load are not counted.
+  registry::Quarantine* quarantine = nullptr;
   std::filesystem::path state_dir;  // a private folder of this provider; made with mode 0700
   std::string owner_tag;            // put on every resource
   std::filesystem::path worker;     // empty: berth-worker beside this executable

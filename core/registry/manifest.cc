@@ -469,6 +469,12 @@ std::string_view extension_of(std::string_view capability) {
   return {};
 }
 
+std::vector<std::string_view> all_capabilities() {
+  std::vector<std::string_view> out;
+  for (const auto& [id, extension] : kCapabilities) out.push_back(id);
+  return out;
+}
+
 std::vector<std::string> Manifest::declared_variables() const {
   std::set<std::string> names(optional_env.begin(), optional_env.end());
   for (const EnvRequirement& requirement : env_requirements)

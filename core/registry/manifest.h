@@ -77,6 +77,9 @@ struct Manifest {
 // The extension that backs a capability, or empty for one that lives in the create spec.
 std::string_view extension_of(std::string_view capability);
 
+// Every capability of contract version 1.
+std::vector<std::string_view> all_capabilities();
+
 // Parses a manifest. Appends every fault to `findings`; returns nothing when one of them refuses.
 std::optional<Manifest> parse_manifest(std::string_view text, Findings& findings);
 
