@@ -1,9 +1,7 @@
 #include "allocations.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,8 @@
 
 #include "helper/channel.h"
 #include "identity.h"
+#include "process_handle.h"
+#include "request.h"
 
 namespace berth::local {
 namespace {
@@ -25,9 +25,6 @@ constexpr std::string_view kReferencePrefix = "local/";
 constexpr milliseconds kReadyPatience{30'000};
 constexpr milliseconds kUndoPatience{10'000};
 constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
-constexpr std::chrono::nanoseconds kLongestLifetime = std::chrono::hours(24);
-constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
-constexpr std::uint64_t kLeastDiskBytes = 1u << 20;
 // The init and the child that moves a file count as processes too.
 constexpr std::uint64_t kOwnProcesses = 2;
 constexpr std::size_t kPageItems = 256;
@@ -65,11 +62,6 @@ std::string machine_fingerprint() {
   return text;
 }
 
-std::uint64_t inodes_for(std::uint64_t disk_bytes) {
-  constexpr std::uint64_t kBytesPerInode = 8192;
-  return std::clamp<std::uint64_t>(disk_bytes / kBytesPerInode, 4096, 262'144);
-}
-
 std::string layer_sentence(Layer layer, std::string_view why) {
   return "the isolation layer " + std::string(layer_name(layer)) + " is missing: " + std::string(why);
 }
@@ -79,63 +71,6 @@ std::string remedy_of(Layer layer) {
     return "; mend it, or accept its absence by naming it in acceptMissingLayers";
   }
   return "; no sandbox can be made without it";
-}
-
-// True when this is still the process of the record and not one that got its number later.
-bool same_process(const ProcessName& process) {
-  const auto text = read_small_file("/proc/" + std::to_string(process.pid) + "/stat", 4096);
-  if (!text) return false;
-  std::size_t at = text->rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text->find(' ', at + 1);
-  return at != std::string::npos && std::strtoull(text->c_str() + at, nullptr, 10) == process.start_time;
-}
-
-Fd open_process(const ProcessName& process) {
-  Fd fd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-  // Asked after the descriptor exists, so that the number cannot change hands in between.
-  if (fd.valid() && !same_process(process)) fd.reset();
-  return fd;
-}
-
-bool wait_ended(const Fd& process, Clock::time_point until) {
-  pollfd watched{process.get(), POLLIN, 0};
-  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
-  return poll(&watched, 1, static_cast<int>(std::max<milliseconds::rep>(0, left))) == 1;
-}
-
-// Files of a sandbox lie in its memory. A disk that could fill the memory would end with a kill of
-// everything, the init included, where a program expects "no space left", so a quarter stays free.
-std::uint64_t disk_within_memory(const EffectiveLimits& limits) {
-  return std::min(limits.disk_bytes, limits.memory_bytes / 4 * 3);
-}
-
-void check_spec(const CreateSpec& spec, const EffectiveLimits& limits) {
-  if (spec.network != Network::kNone) {
-    throw Failure::rejected(Code::kUnsupported,
-                            "the local provider has no network policy; ask for network none");
-  }
-  if (!spec.image.empty()) {
-    throw Failure::rejected(Code::kUnsupported,
-                            "the local provider has no images; its system is the host's /usr");
-  }
-  for (const std::string_view language : spec.languages) {
-    if (language != "python" && language != "javascript") {
-      throw Failure::rejected(Code::kUnsupported, "the local provider runs python and javascript, not '" +
-                                                      std::string(language.substr(0, 64)) + "'");
-    }
-  }
-  if (spec.lifetime.count() < 0 || spec.lifetime > kLongestLifetime) {
-    throw invalid("the lifetime of a sandbox is at most 24 hours");
-  }
-  if (limits.memory_bytes < kLeastMemoryBytes) throw invalid("a sandbox needs at least 16 MiB of memory");
-  if (limits.disk_bytes < kLeastDiskBytes) throw invalid("a sandbox needs at least 1 MiB of disk");
-  for (const PairView& pair : spec.env) {
-    if (pair.key.empty() || pair.key.find('=') != std::string_view::npos ||
-        pair.key.find('\0') != std::string_view::npos ||
-        pair.value.find('\0') != std::string_view::npos) {
-      throw invalid("a variable of the sandbox's environment is empty, or holds '=' or NUL");
-    }
-  }
 }
 
 }  // namespace
@@ -208,7 +143,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   Making making;
   making.limits = merge(config_.limits, spec.limits);
   making.limits.disk_bytes = disk_within_memory(making.limits);
-  check_spec(spec, making.limits);
+  check_request(spec, making.limits);
   refuse_missing_layers();
   making.skipped = layers_.missing;
   const bool wants_cgroup = spec.limits.memory_bytes != 0 || spec.limits.cpu_millis != 0;
@@ -436,7 +371,7 @@ bool Allocations::end_and_clean(std::string_view name, const Record& record,
     const auto process = store_.process(name);
     const Fd handle = process ? open_process(*process) : Fd();
     if (handle.valid()) {
-      syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+      kill_process(handle);
       if (!wait_ended(handle, until)) return false;
     }
     if (Clock::now() >= until) return false;

@@ -1,11 +1,9 @@
 #include "sandbox.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <map>
 
 #include "exchange.h"
+#include "process_handle.h"
 
 namespace berth::local {
 namespace {
@@ -344,16 +343,11 @@ void Sandbox::detach() {
 }
 
 void Sandbox::kill_init() const {
-  syscall(SYS_pidfd_send_signal, parts_.pidfd.get(), SIGKILL, nullptr, 0);
+  kill_process(parts_.pidfd);
 }
 
 bool Sandbox::wait_gone(std::chrono::milliseconds timeout) const {
-  pollfd watched{parts_.pidfd.get(), POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = poll(&watched, 1, static_cast<int>(timeout.count()));
-  } while (ready < 0 && errno == EINTR);
-  return ready == 1;
+  return wait_ended(parts_.pidfd, std::chrono::steady_clock::now() + timeout);
 }
 
 Usage Sandbox::usage() const {

@@ -40,7 +40,8 @@ bool apply_limits(const Run& request) {
   constexpr rlim_t kPendingSignals = 4096;
   constexpr rlim_t kStackBytes = 8u << 20;
   const rlim_t file_size = request.file_size_bytes == 0 ? RLIM_INFINITY : request.file_size_bytes;
-  bool good = limit(RLIMIT_CORE, 0, 0) && limit(RLIMIT_NICE, 0, 0) && limit(RLIMIT_RTPRIO, 0, 0) &&
+  // Not zero: a size of one keeps the kernel from starting the host's crash collector as well.
+  bool good = limit(RLIMIT_CORE, 1, 1) && limit(RLIMIT_NICE, 0, 0) && limit(RLIMIT_RTPRIO, 0, 0) &&
               limit(RLIMIT_MEMLOCK, kLockedBytes, kLockedBytes) &&
               limit(RLIMIT_MSGQUEUE, kQueueBytes, kQueueBytes) &&
               limit(RLIMIT_SIGPENDING, kPendingSignals, kPendingSignals) &&

@@ -98,15 +98,16 @@ TEST_F(LocalSyscallFilter, OtherArchitecturesGetNothing) {
 
 TEST_F(LocalSyscallFilter, CloneMakesProcessesAndNoNamespaces) {
   EXPECT_EQ(answer(SYS_clone, {CLONE_VM | CLONE_THREAD | CLONE_SIGHAND}), kAllow);
-  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
-                                   CLONE_NEWPID, CLONE_NEWNET}) {
-    EXPECT_EQ(answer(SYS_clone, {flag | 17}), refuse(EPERM));
+  for (const int flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
+                         CLONE_NEWPID, CLONE_NEWNET}) {
+    EXPECT_EQ(answer(SYS_clone, {static_cast<std::uint64_t>(flag) | 17u}), refuse(EPERM));
   }
 }
 
 TEST_F(LocalSyscallFilter, SocketsArePlain) {
   EXPECT_EQ(answer(SYS_socket, {AF_UNIX, SOCK_SEQPACKET, 0}), kAllow);
-  for (const std::uint64_t family : {AF_INET, AF_INET6}) {
+  for (const int each : {AF_INET, AF_INET6}) {
+    const auto family = static_cast<std::uint64_t>(each);
     EXPECT_EQ(answer(SYS_socket, {family, SOCK_STREAM | SOCK_CLOEXEC, 6}), kAllow);
     EXPECT_EQ(answer(SYS_socket, {family, SOCK_DGRAM | SOCK_NONBLOCK, 17}), kAllow);
     EXPECT_EQ(answer(SYS_socket, {family, SOCK_RAW, 0}), refuse(EPERM));

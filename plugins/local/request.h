@@ -1,0 +1,24 @@
+// What may be asked of a create, and what follows from it.
+#ifndef BERTH_PLUGINS_LOCAL_REQUEST_H_
+#define BERTH_PLUGINS_LOCAL_REQUEST_H_
+
+#include <cstdint>
+
+#include "berth/values.hpp"
+#include "sandbox.h"
+
+namespace berth::local {
+
+// Throws Failure (rejected) saying what of the request this provider does not do. `limits` are those of
+// the request over the defaults.
+void check_request(const CreateSpec& spec, const EffectiveLimits& limits);
+
+// Files of a sandbox lie in its memory. A disk that could fill the memory would end with a kill of
+// everything, the init included, where a program expects "no space left", so a quarter stays free.
+std::uint64_t disk_within_memory(const EffectiveLimits& limits);
+
+std::uint64_t inodes_for(std::uint64_t disk_bytes);
+
+}  // namespace berth::local
+
+#endif  // BERTH_PLUGINS_LOCAL_REQUEST_H_
