@@ -126,7 +126,7 @@ int Exchange::wait_milliseconds() const {
 
 void Exchange::step() {
   if (!input_ended_ && pending_input_.empty() && !input_waits_) fetch_input();
-  pollfd watched[6];
+  pollfd watched[7];
   nfds_t count = 0;
   const auto watch = [&](int fd, short events) {
     watched[count] = pollfd{fd, events, 0};
@@ -137,12 +137,14 @@ void Exchange::step() {
   const nfds_t cancel = watch(uncancelled ? peer_.cancel_fd() : -1, POLLIN);
   const nfds_t ready = watch(paused_ || input_waits_ ? peer_.ready_fd() : -1, POLLIN);
   const nfds_t input = watch(pending_input_.empty() ? -1 : input_.get(), POLLOUT);
+  // Process 1 itself, in case something else keeps its socket open.
+  const nfds_t process = watch(answered_ ? -1 : sandbox_.parts_.pidfd.get(), POLLIN);
   const nfds_t first = count;
   for (const Output& output : outputs_) watch(paused_ ? -1 : output.fd.get(), POLLIN);
 
   if (poll(watched, count, wait_milliseconds()) < 0 && errno != EINTR) {
     sandbox_.kill_init();
-    lost_ = answered_ = true;
+    lose();
   }
   if (watched[ready].revents != 0) {
     paused_ = input_waits_ = false;
@@ -151,7 +153,11 @@ void Exchange::step() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (watched[first + i].revents != 0) read_output(&outputs_[i]);
   }
-  if (watched[socket].revents != 0) take_messages();
+  if (watched[socket].revents != 0) {
+    take_messages();
+  } else if (watched[process].revents != 0) {
+    lose();
+  }
   if (watched[input].revents != 0) write_input();
   if (uncancelled && (watched[cancel].revents != 0 || peer_.cancelled())) {
     end_command(KillReason::kCancelled);
@@ -164,10 +170,23 @@ void Exchange::take_messages() {
   switch (receive_message(sandbox_.parts_.socket.get(), &message, MSG_DONTWAIT)) {
     case ReceiveResult::kAgain: return;
     case ReceiveResult::kMessage: return accept_ended(message);
-    case ReceiveResult::kEnd: break;
+    case ReceiveResult::kEnd: return lose();
   }
+}
+
+void Exchange::lose() {
   lost_ = answered_ = true;
+  settle();
+}
+
+// Whatever was said is said; only what the pipes still hold is to come.
+void Exchange::settle() {
+  force_at_.reset();
   streams_until_ = Clock::now() + kStreamGrace;
+  input_.reset();
+  pending_input_.clear();
+  input_ended_ = true;
+  input_waits_ = false;
 }
 
 void Exchange::accept_ended(const Received& message) {
@@ -177,17 +196,11 @@ void Exchange::accept_ended(const Received& message) {
   if (ended == nullptr || ended->header.id != id_) {
     // The init says what it cannot say: it is not ours any more.
     sandbox_.kill_init();
-    lost_ = answered_ = true;
-  } else {
-    ended_ = *ended;
-    answered_ = true;
+    return lose();
   }
-  force_at_.reset();
-  streams_until_ = Clock::now() + kStreamGrace;
-  input_.reset();
-  pending_input_.clear();
-  input_ended_ = true;
-  input_waits_ = false;
+  ended_ = *ended;
+  answered_ = true;
+  settle();
 }
 
 void Exchange::read_output(Output* output) {

@@ -72,6 +72,8 @@ class Exchange {
   int wait_milliseconds() const;
   void take_messages();
   void accept_ended(const Received& message);
+  void lose();
+  void settle();
   void read_output(Output* output);
   void deliver(Output* output, const char* bytes, std::size_t size);
   void fetch_input();

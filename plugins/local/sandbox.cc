@@ -313,7 +313,9 @@ GotFile Sandbox::get_file(Peer& peer, const GetFile& file) {
   copy_path(file.path, request.path);
   request.max_bytes = file.max_bytes;
   const std::lock_guard<std::mutex> turn(turn_);
-  Exchange exchange(*this, peer, {});
+  ExchangeBounds bounds;
+  bounds.output_bytes = std::max<std::uint64_t>(file.max_bytes, 1);
+  Exchange exchange(*this, peer, bounds);
   std::vector<Fd> fds;
   fds.push_back(exchange.add_output(Stream::kFile));
   exchange.perform(request, Kind::kGetFile, std::move(fds));
