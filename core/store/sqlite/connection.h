@@ -27,7 +27,7 @@ struct ConnectionOptions {
   // How long a lock that another process holds is waited for.
   Duration busy_wait = std::chrono::seconds(10);
   // Name of a registered SQLite VFS; empty: the system's own.
-  std::string vfs;
+  std::string vfs = {};
 };
 
 class Connection;
