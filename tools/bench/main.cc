@@ -15,6 +15,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/lifecycle/system_clock.h"
 #include "core/plugin/load.h"
 #include "core/store/host_lock.h"
 #include "core/store/sqlite/sqlite_store.h"
@@ -22,7 +23,6 @@
 #include "tools/bench/durable_executions.h"
 #include "tools/bench/provider_operations.h"
 #include "tools/bench/raw_commits.h"
-#include "tools/berth/loop_clock.h"
 
 namespace berth::bench {
 namespace {
@@ -71,7 +71,7 @@ Task<Result<boost::json::object>> measure_turn(boost::asio::any_io_executor exec
   for (const std::size_t in_flight : kInFlight) {
     BERTH_CO_TRY(const auto lock, HostLock::acquire(folder));
     BERTH_CO_TRY(const auto store, SqliteStore::open({.path = folder / "berth.db"}));
-    cli::LoopClock clock;
+    SystemClock clock;
     LifecycleServices services{.store = *store,
                                .provider = provider,
                                .clock = clock,
