@@ -49,7 +49,7 @@ int report(const Context& context, const Failure& failure) {
     boost::json::object error;
     error["kind"] = to_string(failure.error.kind());
     error["message"] = to_valid_utf8(failure.error.message());
-    error["exitCode"] = to_int(failure.exit);
+    error["exit_code"] = to_int(failure.exit);
     boost::json::object document;
     document["error"] = std::move(error);
     const Exit printed = print_json(context.console, std::move(document));

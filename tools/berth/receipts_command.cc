@@ -38,9 +38,9 @@ std::string csv_line(const std::vector<std::string>& fields) {
 
 std::vector<std::string> csv_head() {
   return {"name",       "owner",          "session",         "call",       "turn",
-          "provider",   "providerVersion", "settlement",     "costMicroUsd", "recordedAt",
-          "settledAt",  "exitCode",       "cause",           "stdoutBytes", "stderrBytes",
-          "totalMicroseconds"};
+          "provider",   "provider_version", "settlement",     "cost_micro_usd", "recorded_at",
+          "settled_at",  "exit_code",       "cause",           "stdout_bytes", "stderr_bytes",
+          "total_microseconds"};
 }
 
 std::int64_t total_us(const Receipt& receipt) {

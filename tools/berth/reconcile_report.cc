@@ -83,7 +83,7 @@ boost::json::object to_json(const ReconcileSummary& summary) {
   boost::json::object document;
   document["settled"] = summary.settled();
   document["intents"] = std::move(intents);
-  document["unknownResources"] = std::move(strays);
+  document["unknown_resources"] = std::move(strays);
   document["problems"] = boost::json::array(summary.problems.begin(), summary.problems.end());
   return document;
 }

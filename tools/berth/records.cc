@@ -33,22 +33,22 @@ boost::json::object to_json(const Intent& intent) {
   out["call"] = intent.key.call;
   out["turn"] = intent.turn;
   out["provider"] = intent.provider_id;
-  out["providerVersion"] = intent.provider_version;
-  out["providerDigest"] = intent.provider_digest;
-  out["specDigest"] = intent.spec_digest;
+  out["provider_version"] = intent.provider_version;
+  out["provider_digest"] = intent.provider_digest;
+  out["spec_digest"] = intent.spec_digest;
   out["scope"] = std::move(scope);
-  out["holder"] = boost::json::object{{"bootId", intent.holder.boot_id},
-                                      {"hostId", intent.holder.host_id}};
+  out["holder"] = boost::json::object{{"boot_id", intent.holder.boot_id},
+                                      {"host_id", intent.holder.host_id}};
   out["dispatched"] = intent.dispatched;
-  out["cancelRequested"] = intent.cancel_requested;
+  out["cancel_requested"] = intent.cancel_requested;
   out["ref"] = intent.ref;
-  out["hasResult"] = intent.result.has_value();
-  out["resultExpired"] = intent.result_expired;
-  out["createdAt"] = to_rfc3339(intent.created_at);
-  out["updatedAt"] = to_rfc3339(intent.updated_at);
-  out["cleanupAttempts"] = intent.cleanup_attempts;
-  out["lastStage"] = intent.last_stage;
-  out["lastError"] = intent.last_error;
+  out["has_result"] = intent.result.has_value();
+  out["result_expired"] = intent.result_expired;
+  out["created_at"] = to_rfc3339(intent.created_at);
+  out["updated_at"] = to_rfc3339(intent.updated_at);
+  out["cleanup_attempts"] = intent.cleanup_attempts;
+  out["last_stage"] = intent.last_stage;
+  out["last_error"] = intent.last_error;
   return out;
 }
 

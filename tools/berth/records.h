@@ -12,7 +12,7 @@
 
 namespace berth::cli {
 
-// Everything but the result document, which may be large; `hasResult` says whether it is there.
+// Everything but the result document, which may be large; `has_result` says whether it is there.
 boost::json::object to_json(const Intent& intent);
 boost::json::object to_json(const JournalEntry& entry);
 

@@ -142,7 +142,7 @@ class BerthCase(unittest.TestCase):
         """No open intent, no sandbox that the provider still knows of, no process that has `mark`."""
         self.assertEqual(self.unresolved(), [])
         report = self.document("reconcile", expect=None)
-        self.assertEqual(report["unknownResources"], [], report)
+        self.assertEqual(report["unknown_resources"], [], report)
         if mark:
             wait_until(lambda: not processes_with(mark), f"processes with {mark} end")
 

@@ -172,7 +172,7 @@ class Configuration(BerthCase):
     def test_with_json_the_error_is_one_document(self):
         self.config({"limits": 3})
         document = self.document("receipts", expect=cli.CONFIGURATION)
-        self.assertEqual(document["error"]["exitCode"], cli.CONFIGURATION)
+        self.assertEqual(document["error"]["exit_code"], cli.CONFIGURATION)
         self.assertIn("config.limits", document["error"]["message"])
 
 

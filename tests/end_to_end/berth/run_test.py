@@ -116,8 +116,8 @@ class Document(BerthCase):
     def test_it_is_one_document_with_everything_in_it(self):
         document = self.run_document("import sys\nprint('out')\nprint('err', file=sys.stderr)\nresult = 5")
         self.assertEqual(document["status"], "completed")
-        self.assertTrue(document["stdout"]["text"].startswith("out\n"))
-        self.assertEqual(document["stderr"]["text"], "err\n")
+        self.assertTrue(document["stdout"].startswith("out\n"))
+        self.assertEqual(document["stderr"], "err\n")
         self.assertEqual(document["receipt"]["settlement"], "completed")
         self.assertEqual(document["receipt"]["session"], "cli")
         self.assertRegex(document["receipt"]["call"], r"^[0-9a-f]{32}$")
@@ -206,7 +206,7 @@ class Refusals(BerthCase):
         done = self.program("print(1)", "--network", "open", expect=cli.REFUSED)
         self.assertIn("network", done.stderr)
         self.assertEqual([r["settlement"] for r in self.receipts()], ["refused"])
-        self.assertEqual([r["cost"] for r in self.receipts()], [0])
+        self.assertEqual([r["cost_micro_usd"] for r in self.receipts()], [0])
 
     def test_a_blank_owner_is_refused(self):
         self.program("print(1)", "--owner", "  ", expect=cli.INPUT)
@@ -232,7 +232,7 @@ class Settings(BerthCase):
     def test_price_and_limits_come_from_the_configuration(self):
         self.config({"priceMicroUsd": 123, "limits": {"timeout": "300ms"}})
         self.program("import time; time.sleep(60)", expect=137)
-        self.assertEqual([r["cost"] for r in self.receipts()], [123])
+        self.assertEqual([r["cost_micro_usd"] for r in self.receipts()], [123])
         self.program("import time; time.sleep(0.6)", "--timeout", "30")
 
     def test_the_deadline_over_everything_is_not_the_programs_fault(self):
@@ -240,7 +240,7 @@ class Settings(BerthCase):
         done = self.program("import time; time.sleep(60)", expect=cli.DEADLINE)
         self.assertRegex(done.stderr, r"berth: .*deadline")
         receipt, = self.receipts()
-        self.assertEqual((receipt["settlement"], receipt["cost"]), ("infrastructure_failure", 0))
+        self.assertEqual((receipt["settlement"], receipt["cost_micro_usd"]), ("infrastructure_failure", 0))
 
 
 class Machine(BerthCase):
@@ -252,7 +252,7 @@ class Machine(BerthCase):
         for name in ("state folder", "store", "configuration", "python", "node", "numpy", "fonts for CJK"):
             self.assertIn(name, names)
         self.assertEqual(self.unresolved(), [])
-        self.assertEqual({r["cost"] for r in self.receipts()}, {0})
+        self.assertEqual({r["cost_micro_usd"] for r in self.receipts()}, {0})
 
     def test_doctor_says_what_is_missing(self):
         document = self.document("doctor", "--provider", "nowhere", expect=1)
