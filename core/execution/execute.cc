@@ -71,7 +71,7 @@ void repeat_to(ExecutionObserver* observer, const ExecutionResult& result) {
 
 ExecutionResult assemble(CallEnd end, Program& program, ExecutionObserver* observer) {
   ExecutionResult result = end.replayed ? replayed_result(end) : program.take_result();
-  const bool program_ended = result.cause != Cause::kUnknown;
+  const bool program_ended = result.cause != Cause::kUnknown && result.cause != Cause::kCancelled;
   if (end.status != CallEnd::Status::kCompleted) {
     set_failure(result, kind_of(end, program_ended), std::move(end.message));
   }
