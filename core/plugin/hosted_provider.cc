@@ -126,7 +126,8 @@ Task<Answer<Found>> HostedProvider::fence(OperationContext context, std::string 
         fmt::format("provider {} cannot fence: its manifest says recovery manual", identity_.id));
     co_return answer;
   }
-  co_return co_await call<Found>(std::move(context), Slot::kFence, NameCall{std::move(name)});
+  NameCall wanted{std::move(name)};
+  co_return co_await call<Found>(std::move(context), Slot::kFence, std::move(wanted));
 }
 
 Task<Answer<RunEnd>> HostedProvider::run(OperationContext context, std::string ref,
@@ -160,8 +161,9 @@ Task<Answer<std::vector<Listed>>> HostedProvider::list_owned(OperationContext co
   std::set<std::string> cursors;
   std::string cursor;
   for (;;) {
-    Answer<ListPage> page = co_await call<ListPage>(context, Slot::kListOwned,
-                                                    ListCall{owner_tag, cursor});
+    ListCall wanted{owner_tag, cursor};
+    Answer<ListPage> page =
+        co_await call<ListPage>(context, Slot::kListOwned, std::move(wanted));
     answer.outcome = std::move(page.outcome);
     if (!answer.outcome.done()) {
       answer.value.clear();
