@@ -163,10 +163,10 @@ Task<CallEnd> Call::answer_failed_reservation(Error error) {
     co_return answer_again(std::move(*found->earlier), std::move(found->receipt), spec_digest_,
                            services_.clock.wall_now());
   progress_.emplace(std::move(*found->earlier));
-  co_return co_await release_unsent(
-      failed_as(Settlement::kInfrastructureFailure),
-      fmt::format("the reservation's commit failed ({}); nothing was asked of the provider",
-                  error.message()));
+  std::string message = fmt::format(
+      "the reservation's commit failed ({}); nothing was asked of the provider", error.message());
+  co_return co_await release_unsent(failed_as(Settlement::kInfrastructureFailure),
+                                    std::move(message));
 }
 
 Task<std::optional<CallEnd>> Call::prepare_and_dispatch() {
@@ -180,10 +180,11 @@ Task<std::optional<CallEnd>> Call::prepare_and_dispatch() {
   const Result<Effects> dispatched = co_await commit(std::move(step));
   if (dispatched && dispatched->has(Effect::kAskCreate)) co_return std::nullopt;
   if (!dispatched && !guard(Guard::kCommitKnown)) co_return std::nullopt;
-  co_return co_await release_unsent(
-      failed_as(Settlement::kInfrastructureFailure),
-      fmt::format("the dispatch could not be committed ({}); nothing was asked of the provider",
-                  dispatched ? "refused" : dispatched.error().message()));
+  const std::string cause = dispatched ? std::string("refused") : dispatched.error().message();
+  std::string message =
+      fmt::format("the dispatch could not be committed ({}); nothing was asked of the provider", cause);
+  co_return co_await release_unsent(failed_as(Settlement::kInfrastructureFailure),
+                                    std::move(message));
 }
 
 Task<CallEnd> Call::create_and_go(Body body) {
@@ -217,15 +218,17 @@ Task<CallEnd> Call::create_and_go(Body body) {
 
 Task<CallEnd> Call::confirm_and_go(Event created, Body body) {
   const EventKind kind = created.kind;
+  // What was made elsewhere or under another name is not deleted by guess.
+  const bool uncertain_create = kind == EventKind::kCreateUncertain ||
+                                (kind == EventKind::kCreateDone && !is_about(progress_->intent(), created));
   const bool stopped = stop_.requested();
   Step step;
   if (stopped) step.events.push_back(event(EventKind::kCancel, why_stopped()));
   step.events.push_back(std::move(created));
   step.settling = settling(Settlement::kInfrastructureFailure);
-  if (kind == EventKind::kCreateUncertain) co_return co_await retain_uncertain(std::move(step));
+  if (uncertain_create) co_return co_await retain_uncertain(std::move(step));
 
   const Result<Effects> committed = co_await commit(std::move(step));
-  if (committed && committed->has(Effect::kSuspend)) co_return uncertain();
   sandbox_confirmed_ = true;
   std::vector<Event> events;
   if (kind == EventKind::kCreateFailedDirty) {

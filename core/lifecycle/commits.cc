@@ -17,6 +17,7 @@ struct ProgressJob {
   std::string name;
   std::uint64_t known_revision = 0;
   std::vector<Step> steps;
+  std::size_t maybe_stored = 0;  // the first so many steps: their earlier commit's outcome is unknown
   Pricing pricing;
   // Outputs, written afresh by every run of the unit.
   Intent intent;
@@ -36,7 +37,7 @@ Status ProgressJob::run(Transaction& transaction) {
   refused = false;
   BERTH_TRY(std::optional<Intent> stored, transaction.intent(name));
   const std::uint64_t stored_revision = stored ? stored->revision : 0;
-  refused = stored_revision < known_revision || stored_revision - known_revision > steps.size();
+  refused = stored_revision < known_revision || stored_revision - known_revision > maybe_stored;
   if (!stored) return fail(ErrorKind::kNotFound, fmt::format("intent '{}' is not stored", name));
   if (refused)
     return fail(ErrorKind::kConflict,
@@ -45,7 +46,7 @@ Status ProgressJob::run(Transaction& transaction) {
   intent = std::move(*stored);
   for (std::size_t i = stored_revision - known_revision; i < steps.size(); ++i)
     BERTH_CHECK_OK(apply(transaction, steps[i]));
-  if (stored_revision != known_revision && !receipt && intent.state == IntentState::kReleased)
+  if (stored_revision != known_revision && !receipt)
     BERTH_CHECK_OK(read_receipt(transaction));
   if (intent.revision == stored_revision) return {};
   return transaction.update_intent(intent, stored_revision);
@@ -174,6 +175,7 @@ Task<Result<Effects>> Progress::commit(Store& store, const Pricing& pricing, Ste
   job->name = known_.name;
   job->known_revision = known_.revision;
   job->steps = std::move(pending_);
+  job->maybe_stored = job->steps.size();
   const bool has_step = !step.events.empty();
   for (const Event& event : step.events) {
     if (!event.ref.empty()) ref_ = event.ref;

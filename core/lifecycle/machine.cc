@@ -153,6 +153,10 @@ std::string bounded(std::string text) {
 
 }  // namespace
 
+bool is_about(const Intent& intent, const Event& event) { return mismatch(intent, event).empty(); }
+
+bool is_defined(IntentState state, EventKind kind) { return target(state, kind).has_value(); }
+
 Result<Transition> transition(Intent intent, const Event& event) {
   if (std::optional<Error> error = refusal(intent, event)) return fail(std::move(*error));
   const IntentState before = intent.state;

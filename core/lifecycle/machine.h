@@ -85,10 +85,16 @@ struct Transition {
 // left alone: it counts commits.
 Result<Transition> transition(Intent intent, const Event& event);
 
+// Whether the state table has a cell for this event; without one the machine refuses.
+bool is_defined(IntentState state, EventKind kind);
+
 // What a provider's answer means to the machine.
 Event event_of_create(Answer<Created> answer, WallTime at);
 Event event_of_destroy(const Answer<Destroyed>& answer, WallTime at);
 Event event_of_lookup(Answer<Found> answer, WallTime at);
+
+// Whether what the event speaks of is the intent's own sandbox: same name, same scope.
+bool is_about(const Intent& intent, const Event& event);
 
 // What a call that ended like this costs.
 Money cost_of(Settlement settlement, Money price);

@@ -67,7 +67,8 @@ Task<ReconciledIntent> Reconciliation::proceed() {
     co_return report(Settled::kLeft, "it was tried a short while ago");
   const auto place = services_.in_flight->try_enter(intent.name);
   if (place == nullptr) co_return report(Settled::kHeld, "this process works on it");
-  if (intent.state != IntentState::kIntended && !options_.established) {
+  // Only what needs no word with the provider may be settled from another scope.
+  if (intent.state != IntentState::kIntended && options_.established != Established::kAbsent) {
     std::optional<ReconciledIntent> foreign = co_await check_scope();
     if (foreign) co_return std::move(*foreign);
   }
@@ -148,11 +149,6 @@ Task<ReconciledIntent> Reconciliation::find_out() {
 }
 
 Task<ReconciledIntent> Reconciliation::remove() {
-  // An operator's word lets a create be adopted, but only its own scope can delete it.
-  if (options_.established) {
-    std::optional<ReconciledIntent> foreign = co_await check_scope();
-    if (foreign) co_return std::move(*foreign);
-  }
   const Answer<Destroyed> answer =
       co_await remove_sandbox(services_, progress_.intent().name, progress_.ref(), {});
   std::vector<Event> events;

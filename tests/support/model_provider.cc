@@ -70,6 +70,7 @@ Task<Answer<T>> ModelProvider::operate(OperationContext context, Slot slot, std:
       done.notify();
     }
   };
+  if (on_ask) on_ask(slot, name);
   auto state = std::make_shared<State>();
   const auto tell_late = [this, slot, name](const Answer<T>& answer) {
     if (late_) late_({std::string(to_string(slot)), name, answer.outcome, ref_in(answer)});

@@ -83,8 +83,10 @@ class ModelProvider : public Provider {
 
   // Asked when an operation takes effect. Empty: none.
   std::function<OpFault(Slot slot, const std::string& name)> fault;
-  // Called before an operation takes effect.
+  // Called when an operation is asked for, and before it takes effect. Empty: nothing.
+  std::function<void(Slot slot, const std::string& name)> on_ask;
   std::function<void(Slot slot, const std::string& name)> on_effect;
+  const Scope& scope_value() const { return scope_; }
   ProviderIdentity& mutable_identity() { return identity_; }
 
  private:
