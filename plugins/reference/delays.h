@@ -1,7 +1,8 @@
 // One thread that waits for scripted delays, cut short when an operation is cancelled.
 //
-// It is started by the first delay, so a provider without delays has no thread at all, and joined by
-// `stop`. Tasks run on that thread. Any thread may add; stop is called once, when nothing is pending.
+// It is started by the first delay, so a provider without delays has no thread at all, and joined
+// by `stop`. Tasks run on that thread. Any thread may add; stop is called once, when nothing is
+// pending.
 #ifndef BERTH_PLUGINS_REFERENCE_DELAYS_H_
 #define BERTH_PLUGINS_REFERENCE_DELAYS_H_
 
@@ -22,7 +23,8 @@ class Delays {
   Delays& operator=(const Delays&) = delete;
   ~Delays() { stop(); }
 
-  // Runs `task` after `delay`, or as soon as `cancel_fd` is readable; -1 when nothing cuts it short.
+  // Runs `task` after `delay`, or as soon as `cancel_fd` is readable; -1 when nothing cuts it
+  // short.
   void add(std::chrono::milliseconds delay, int cancel_fd, std::function<void()> task);
 
   // True when there was never a delay, and so there is no thread.

@@ -23,7 +23,8 @@
 namespace berth::reference {
 namespace {
 
-// Names that were destroyed are remembered so that a late create of one is refused, but not for ever.
+// Names that were destroyed are remembered so that a late create of one is refused, but not for
+// ever.
 constexpr std::size_t kGoneNamesMax = 65536;
 constexpr std::size_t kEntryBytesMax = 8192;
 
@@ -60,7 +61,8 @@ class MemoryEntries : public Entries {
                                                   std::size_t count_max) override {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<std::string, Entry>> out;
-    for (auto at = entries_.upper_bound(cursor); at != entries_.end() && out.size() < count_max; ++at)
+    for (auto at = entries_.upper_bound(cursor); at != entries_.end() && out.size() < count_max;
+         ++at)
       out.emplace_back(*at);
     return out;
   }
@@ -87,9 +89,10 @@ struct Descriptor {
 };
 
 std::string encode(const Entry& entry) {
-  return std::string(1, static_cast<char>(entry.kind)) + "\n" + std::to_string(entry.created_unix_ms) +
-         "\n" + std::to_string(entry.expires_unix_ms) + "\n" + std::to_string(entry.lookups_left) + "\n" +
-         entry.owner_tag + "\n" + entry.account + "\n";
+  return std::string(1, static_cast<char>(entry.kind)) + "\n" +
+         std::to_string(entry.created_unix_ms) + "\n" + std::to_string(entry.expires_unix_ms) +
+         "\n" + std::to_string(entry.lookups_left) + "\n" + entry.owner_tag + "\n" + entry.account +
+         "\n";
 }
 
 std::optional<Entry> decode(std::string_view text) {
@@ -106,7 +109,8 @@ std::optional<Entry> decode(std::string_view text) {
                                     &entry.lookups_left};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string_view digits = lines[i + 1];
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), *numbers[i]).ec != std::errc())
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), *numbers[i]).ec !=
+        std::errc())
       return std::nullopt;
   }
   entry.owner_tag = lines[4];
@@ -114,8 +118,8 @@ std::optional<Entry> decode(std::string_view text) {
   return entry;
 }
 
-// One file per name. Every change holds an exclusive lock on the folder, so processes agree too; a new
-// content appears by rename, so a reader never sees half of one.
+// One file per name. Every change holds an exclusive lock on the folder, so processes agree too; a
+// new content appears by rename, so a reader never sees half of one.
 class FolderEntries : public Entries {
  public:
   explicit FolderEntries(std::string folder) : folder_(std::move(folder)) {
@@ -162,9 +166,11 @@ class FolderEntries : public Entries {
 
  private:
   std::string path_of(const std::string& name) const {
-    const bool safe = !name.empty() && name.size() <= BERTH_NAME_MAX_BYTES &&
-                      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
-    if (!safe) throw Failure::rejected(Code::kInvalidArgument, "reference: not a sandbox name: " + name);
+    const bool safe =
+        !name.empty() && name.size() <= BERTH_NAME_MAX_BYTES &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+    if (!safe)
+      throw Failure::rejected(Code::kInvalidArgument, "reference: not a sandbox name: " + name);
     return folder_ + "/" + name + ".entry";
   }
 
@@ -184,15 +190,18 @@ class FolderEntries : public Entries {
     const ssize_t got = ::read(file.fd, buffer, sizeof buffer);
     if (got < 0) fail("cannot read " + path);
     const auto entry = decode({buffer, static_cast<std::size_t>(got)});
-    if (!entry) throw Failure::uncertain(Code::kInternal, "reference: " + path + " is not an entry");
+    if (!entry)
+      throw Failure::uncertain(Code::kInternal, "reference: " + path + " is not an entry");
     return entry;
   }
 
   static void write(const std::string& path, const Entry& entry) {
     const std::string draft = path + ".new";
     const std::string text = encode(entry);
-    const Descriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (file.fd < 0 || ::write(file.fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    const Descriptor file(
+        ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (file.fd < 0 ||
+        ::write(file.fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       fail("cannot write " + draft);
     if (std::rename(draft.c_str(), path.c_str()) != 0) fail("cannot replace " + path);
   }

@@ -1,9 +1,9 @@
-// What the reference provider knows of each name: the one place that decides races between a create and
-// a fence.
+// What the reference provider knows of each name: the one place that decides races between a create
+// and a fence.
 //
-// A name has at most one entry. `insert` succeeds for exactly one caller, whether it brings a sandbox or
-// a fence, so the two can never both win; that is what makes recovery "fence" true. Kept in memory, or
-// as one small file per name that outlives the process. Any thread.
+// A name has at most one entry. `insert` succeeds for exactly one caller, whether it brings a
+// sandbox or a fence, so the two can never both win; that is what makes recovery "fence" true. Kept
+// in memory, or as one small file per name that outlives the process. Any thread.
 #ifndef BERTH_PLUGINS_REFERENCE_ENTRIES_H_
 #define BERTH_PLUGINS_REFERENCE_ENTRIES_H_
 
@@ -26,7 +26,7 @@ struct Entry {
   Kind kind = Kind::kSandbox;
   std::uint64_t created_unix_ms = 0;
   std::uint64_t expires_unix_ms = 0;  // 0: never
-  std::uint64_t lookups_left = 0;     // late: how many lookups still see nothing; 0: a timer decides
+  std::uint64_t lookups_left = 0;  // late: how many lookups still see nothing; 0: a timer decides
   std::string owner_tag;
   std::string account;
 };

@@ -18,8 +18,9 @@ File Files::get(const std::string& sandbox, const std::string& path, std::uint64
     throw Failure::rejected(Code::kNotFound, "reference: there is no file " + path);
   const File& file = owner->second.at(path);
   if (file.bytes.size() > bytes_max)
-    throw Failure::rejected(Code::kQuota, "reference: " + path + " has " + std::to_string(file.bytes.size()) +
-                                              " bytes, more than the " + std::to_string(bytes_max) + " asked for");
+    throw Failure::rejected(
+        Code::kQuota, "reference: " + path + " has " + std::to_string(file.bytes.size()) +
+                          " bytes, more than the " + std::to_string(bytes_max) + " asked for");
   return file;
 }
 

@@ -1,5 +1,5 @@
-// The files of all sandboxes, in memory. Bounded, so that no script and no caller can fill the machine.
-// Any thread.
+// The files of all sandboxes, in memory. Bounded, so that no script and no caller can fill the
+// machine. Any thread.
 #ifndef BERTH_PLUGINS_REFERENCE_FILES_H_
 #define BERTH_PLUGINS_REFERENCE_FILES_H_
 

@@ -1,35 +1,16 @@
-// The reference provider: sandboxes that exist only as entries and files in memory, behind the raw
-// table of berth/abi.h. It shows every obligation of the contract in the open, and a script can make it
-// break each of them: late answers, lost answers, sandboxes that appear late, lies.
-//
-// Everything that is not scripted to wait completes inside its slot. No lock is held while the host is
-// called.
+#include "plugins/reference/provider.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
-#include "berth/abi.h"
 #include "berth/answer.hpp"
 #include "berth/detail/receive.hpp"
-#include "berth/host.hpp"
-#include "plugins/reference/delays.h"
-#include "plugins/reference/entries.h"
-#include "plugins/reference/files.h"
-#include "plugins/reference/script.h"
 #include "plugins/reference/transfer.h"
 
 namespace berth::reference {
 namespace {
 
-constexpr std::string_view kEndpoint = "memory";
 constexpr std::size_t kPageItems = 256;
 
 std::uint64_t unix_ms() {
@@ -38,72 +19,12 @@ std::uint64_t unix_ms() {
                                         .count());
 }
 
-class Reference {
- public:
-  explicit Reference(const berth_host_v1* host) : host_(host) {}
+// The name in a reference; empty when it is none of ours.
+std::string name_of(std::string_view ref) {
+  return ref.starts_with("ref-") ? std::string(ref.substr(4)) : std::string();
+}
 
-  void open(berth_op op, const berth_open_spec* from);
-  void probe(berth_op op);
-  void scope(berth_op op);
-  void create(berth_op op, berth_str name, const berth_create_spec* from);
-  void lookup(berth_op op, berth_str name);
-  void fence(berth_op op, berth_str name);
-  void run(berth_op op, berth_str ref, const berth_command* from);
-  void put_file(berth_op op, berth_str ref, const berth_put_file_spec* from);
-  void get_file(berth_op op, berth_str ref, const berth_get_file_spec* from);
-  void destroy(berth_op op, berth_str name, berth_str ref);
-  void list_owned(berth_op op, berth_str tag, berth_str cursor);
-  void shutdown(berth_op op);
-
- private:
-  using Step = std::function<void()>;
-  // Has the effect of an operation, then calls `then`: at once, or later from a lent thread.
-  using Action = std::function<void(const Step& then)>;
-
-  static Action at_once(Step effect) {
-    return [effect = std::move(effect)](const Step& then) {
-      effect();
-      then();
-    };
-  }
-
-  void perform(berth_op op, const Rule& rule, Action action, Step answer);
-  void act(berth_op op, const Rule& rule, const Action& action, const Step& answer);
-  void acted(berth_op op, const Rule& rule, const Step& answer);
-  int cancel_fd(berth_op op, const Rule& rule) const;
-  void finish(berth_op op, const Rule& rule, const Step& answer);
-  void answer_or_fail(berth_op op, const Rule& rule, const Step& answer);
-  void cancelled_early(berth_op op);
-  bool begin(berth_op op);
-  void end();
-  void close_down();
-
-  Scope scope_of(const Rule& rule) const {
-    return {{"account", rule.account.empty() ? script_->account() : rule.account},
-            {"endpoint", std::string(kEndpoint)}};
-  }
-  std::string reported(const Rule& rule, const std::string& name) const {
-    return rule.name.empty() ? name : rule.name;
-  }
-  std::optional<Entry> living(const std::string& name);
-  void require_sandbox(const std::string& name);
-  void make(const std::string& name, const CreateSpec& spec, const Rule& rule);
-  void appear(const std::string& name, Entry late);
-  Found find(const std::string& name);
-  Found fence_now(const std::string& name);
-  ListPage page(std::string_view tag, std::string_view cursor);
-
-  const Host host_;
-  std::unique_ptr<Script> script_;  // set by open, like the next two
-  std::unique_ptr<Entries> entries_;
-  Files files_;
-  Delays delays_;
-
-  std::mutex mutex_;  // guards the three below
-  bool open_ = false;
-  std::uint64_t open_operations_ = 0;
-  berth_op shutdown_op_ = 0;
-};
+}  // namespace
 
 // Counts an operation as open. Refuses it when the provider is not. [OPEN-001]
 bool Reference::begin(berth_op op) {
@@ -156,7 +77,8 @@ void Reference::act(berth_op op, const Rule& rule, const Action& action, const S
 void Reference::acted(berth_op op, const Rule& rule, const Step& answer) {
   if (rule.crash == Crash::kAfter) std::abort();
   if (rule.reply_delay.count() == 0) return finish(op, rule, answer);
-  delays_.add(rule.reply_delay, cancel_fd(op, rule), [this, op, &rule, answer] { finish(op, rule, answer); });
+  delays_.add(rule.reply_delay, cancel_fd(op, rule),
+              [this, op, &rule, answer] { finish(op, rule, answer); });
 }
 
 // Nothing has been done yet, so this is the one moment at which a cancelled operation may say so.
@@ -169,7 +91,8 @@ void Reference::cancelled_early(berth_op op) {
 void Reference::finish(berth_op op, const Rule& rule, const Step& answer) {
   if (rule.reply != Reply::kNever) {
     answer_or_fail(op, rule, answer);
-    // The contract forbids the second completion; a host ignores it and records a violation. [OP-002]
+    // The contract forbids the second completion; a host ignores it and records a violation.
+    // [OP-002]
     if (rule.reply == Reply::kTwice) answer_or_fail(op, rule, answer);
   }
   // An operation scripted never to answer does not hold up shutdown.
@@ -218,7 +141,9 @@ void Reference::probe(berth_op op) {
   perform(op, rule, at_once([] {}), [this, op, &rule] {
     const bool usable = rule.effect == Effect::kNormal;
     const std::string remedy = usable ? "" : "take the rule for probe out of the configuration";
-    answer(host_, op, ProbeReport{usable, "reference, in memory", {}, {{"memory", usable, "scripted", remedy}}});
+    answer(
+        host_, op,
+        ProbeReport{usable, "reference, in memory", {}, {{"memory", usable, "scripted", remedy}}});
   });
 }
 
@@ -228,11 +153,12 @@ void Reference::scope(berth_op op) {
   perform(op, rule, at_once([] {}), [this, op, &rule] { answer(host_, op, scope_of(rule)); });
 }
 
-// The entry of a name unless its sandbox ended: its lifetime does not depend on any process. [KEY-006]
+// The entry of a name unless its sandbox ended: its lifetime does not depend on any process.
+// [KEY-006]
 std::optional<Entry> Reference::living(const std::string& name) {
   std::optional<Entry> entry = entries_->find(name);
-  const bool expired = entry && entry->kind == Entry::Kind::kSandbox && entry->expires_unix_ms != 0 &&
-                       entry->expires_unix_ms <= unix_ms();
+  const bool expired = entry && entry->kind == Entry::Kind::kSandbox &&
+                       entry->expires_unix_ms != 0 && entry->expires_unix_ms <= unix_ms();
   if (expired) {
     Entry gone = *entry;
     gone.kind = Entry::Kind::kGone;
@@ -249,18 +175,24 @@ void Reference::make(const std::string& name, const CreateSpec& spec, const Rule
   Entry entry;
   entry.created_unix_ms = unix_ms();
   if (spec.lifetime.count() > 0)
-    entry.expires_unix_ms = entry.created_unix_ms + static_cast<std::uint64_t>(spec.lifetime.count()) / 1'000'000;
+    entry.expires_unix_ms =
+        entry.created_unix_ms + static_cast<std::uint64_t>(spec.lifetime.count()) / 1'000'000;
   entry.owner_tag = spec.owner_tag;
   entry.account = script_->account();
   if (rule.effect == Effect::kLate) {
     entry.kind = Entry::Kind::kLate;
-    entry.lookups_left = rule.appear_after.count() != 0 ? 0 : std::max<std::uint64_t>(1, rule.appear_after_lookups);
+    entry.lookups_left =
+        rule.appear_after.count() != 0 ? 0 : std::max<std::uint64_t>(1, rule.appear_after_lookups);
   }
   if (!entries_->insert(name, entry)) {
     const auto existing = living(name);
-    // The same name again is the same sandbox; a fenced or used-up name makes none. [KEY-001] [FENCE-001]
-    if (existing && (existing->kind == Entry::Kind::kSandbox || existing->kind == Entry::Kind::kLate)) return;
-    throw Failure::rejected(Code::kConflict, "reference: the name " + name + " is fenced or used up");
+    // The same name again is the same sandbox; a fenced or used-up name makes none. [KEY-001]
+    // [FENCE-001]
+    if (existing &&
+        (existing->kind == Entry::Kind::kSandbox || existing->kind == Entry::Kind::kLate))
+      return;
+    throw Failure::rejected(Code::kConflict,
+                            "reference: the name " + name + " is fenced or used up");
   }
   if (entry.kind == Entry::Kind::kLate && rule.appear_after.count() != 0)
     delays_.add(rule.appear_after, -1, [this, name, entry] { appear(name, entry); });
@@ -310,25 +242,28 @@ void Reference::lookup(berth_op op, berth_str name) {
   const Rule& rule = script_->next(Slot::kLookup);
   const auto found = std::make_shared<Found>();
   const std::string wanted(detail::view(name));
-  perform(op, rule, at_once([this, found, wanted] { *found = find(wanted); }), [this, op, found, &rule] {
-    if (rule.presence) found->presence = static_cast<Presence>(*rule.presence);
-    if (!rule.account.empty()) found->scope = scope_of(rule);
-    if (!rule.name.empty()) found->name = rule.name;
-    answer(host_, op, *found);
-  });
+  perform(op, rule, at_once([this, found, wanted] { *found = find(wanted); }),
+          [this, op, found, &rule] {
+            if (rule.presence) found->presence = static_cast<Presence>(*rule.presence);
+            if (!rule.account.empty()) found->scope = scope_of(rule);
+            if (!rule.name.empty()) found->name = rule.name;
+            answer(host_, op, *found);
+          });
 }
 
-// Puts a fence where create has to put its entry: whoever is first wins, also against a create that is
-// under way in another process. [FENCE-001]
+// Puts a fence where create has to put its entry: whoever is first wins, also against a create that
+// is under way in another process. [FENCE-001]
 Found Reference::fence_now(const std::string& name) {
   Entry fence;
   fence.kind = Entry::Kind::kFenced;
   fence.created_unix_ms = unix_ms();
   Found found;
   found.presence = Presence::kAbsentFenced;
-  if (entries_->insert(name, fence) || entries_->replace(name, Entry::Kind::kLate, fence)) return found;
+  if (entries_->insert(name, fence) || entries_->replace(name, Entry::Kind::kLate, fence))
+    return found;
   const auto entry = living(name);
-  if (entry && (entry->kind == Entry::Kind::kFenced || entry->kind == Entry::Kind::kGone)) return found;
+  if (entry && (entry->kind == Entry::Kind::kFenced || entry->kind == Entry::Kind::kGone))
+    return found;
   return find(name);
 }
 
@@ -337,14 +272,11 @@ void Reference::fence(berth_op op, berth_str name) {
   const Rule& rule = script_->next(Slot::kFence);
   const auto found = std::make_shared<Found>();
   const std::string wanted(detail::view(name));
-  perform(op, rule, at_once([this, found, wanted] { *found = fence_now(wanted); }), [this, op, found, &rule] {
-    if (rule.presence) found->presence = static_cast<Presence>(*rule.presence);
-    answer(host_, op, *found);
-  });
-}
-
-std::string name_of(std::string_view ref) {
-  return ref.starts_with("ref-") ? std::string(ref.substr(4)) : std::string();
+  perform(op, rule, at_once([this, found, wanted] { *found = fence_now(wanted); }),
+          [this, op, found, &rule] {
+            if (rule.presence) found->presence = static_cast<Presence>(*rule.presence);
+            answer(host_, op, *found);
+          });
 }
 
 void Reference::require_sandbox(const std::string& name) {
@@ -361,13 +293,16 @@ void Reference::run(berth_op op, berth_str ref, const berth_command* from) {
   const Rule& rule = script_->next(Slot::kRun, command.argv);
   const std::string name = name_of(detail::view(ref));
   const auto program = std::make_shared<Program>(host_, op, rule);
-  perform(op, rule,
-          [this, op, name, &rule, program](const Step& then) {
-            require_sandbox(name);
-            for (const ScriptedFile& file : rule.files) files_.put(name, file.path, {file.text, file.mode});
-            drive(host_, op, [program] { return program->advance(); }, then);
-          },
-          [this, op, program] { answer(host_, op, program->result()); });
+  perform(
+      op, rule,
+      [this, op, name, &rule, program](const Step& then) {
+        require_sandbox(name);
+        for (const ScriptedFile& file : rule.files)
+          files_.put(name, file.path, {file.text, file.mode});
+        drive(
+            host_, op, [program] { return program->advance(); }, then);
+      },
+      [this, op, program] { answer(host_, op, program->result()); });
 }
 
 // [FILE-001]
@@ -376,16 +311,18 @@ void Reference::put_file(berth_op op, berth_str ref, const berth_put_file_spec* 
   const Rule& rule = script_->next(Slot::kPutFile);
   const std::string name = name_of(detail::view(ref));
   const auto upload = std::make_shared<Upload>(host_, op);
-  perform(op, rule,
-          [this, op, name, from, upload](const Step& then) {
-            require_sandbox(name);
-            upload->expect(detail::to_value(from));
-            drive(host_, op, [upload] { return upload->advance(); }, then);
-          },
-          [this, op, name, &rule, upload] {
-            if (rule.effect == Effect::kNormal) files_.put(name, upload->path(), upload->take());
-            answer_done(host_, op);
-          });
+  perform(
+      op, rule,
+      [this, op, name, from, upload](const Step& then) {
+        require_sandbox(name);
+        upload->expect(detail::to_value(from));
+        drive(
+            host_, op, [upload] { return upload->advance(); }, then);
+      },
+      [this, op, name, &rule, upload] {
+        if (rule.effect == Effect::kNormal) files_.put(name, upload->path(), upload->take());
+        answer_done(host_, op);
+      });
 }
 
 // [FILE-002]
@@ -394,24 +331,25 @@ void Reference::get_file(berth_op op, berth_str ref, const berth_get_file_spec* 
   const Rule& rule = script_->next(Slot::kGetFile);
   const std::string name = name_of(detail::view(ref));
   const auto download = std::make_shared<Download>(host_, op, rule.chunk_bytes);
-  perform(op, rule,
-          [this, op, name, from, download](const Step& then) {
-            require_sandbox(name);
-            const GetFile spec = detail::to_value(from);
-            download->carry(files_.get(name, std::string(spec.path), spec.max_bytes));
-            drive(host_, op, [download] { return download->advance(); }, then);
-          },
-          [this, op, download] { answer(host_, op, download->result()); });
+  perform(
+      op, rule,
+      [this, op, name, from, download](const Step& then) {
+        require_sandbox(name);
+        const GetFile spec = detail::to_value(from);
+        download->carry(files_.get(name, std::string(spec.path), spec.max_bytes));
+        drive(
+            host_, op, [download] { return download->advance(); }, then);
+      },
+      [this, op, download] { answer(host_, op, download->result()); });
 }
 
-// DONE also when there is none: what counts is that it is gone. The script's "effect": "none" makes this
-// the lie that a host must not be the first to find out about. [CLEAN-001]
+// DONE also when there is none: what counts is that it is gone. The script's "effect": "none" makes
+// this the lie that a host must not be the first to find out about. [CLEAN-001]
 void Reference::destroy(berth_op op, berth_str name, berth_str) {
   if (!begin(op)) return;
   const Rule& rule = script_->next(Slot::kDestroy);
   const std::string wanted(detail::view(name));
-  perform(op, rule,
-          at_once([this, wanted] {
+  perform(op, rule, at_once([this, wanted] {
             Entry gone = living(wanted).value_or(Entry{});
             gone.kind = Entry::Kind::kGone;
             entries_->replace(wanted, Entry::Kind::kSandbox, gone);
@@ -462,8 +400,8 @@ void Reference::shutdown(berth_op op) {
   close_down();
 }
 
-// Joining may wait, and the last operation may have ended on the very thread that is to be joined, so
-// this happens on a lent thread; without delays there is no thread and nothing to wait for.
+// Joining may wait, and the last operation may have ended on the very thread that is to be joined,
+// so this happens on a lent thread; without delays there is no thread and nothing to wait for.
 void Reference::close_down() {
   const auto finish_on = [](void* self) {
     const std::unique_ptr<Reference> provider(static_cast<Reference*>(self));
@@ -478,53 +416,4 @@ void Reference::close_down() {
   if (delays_.idle() || !host_.post(finish_on, this)) finish_on(this);
 }
 
-// ---- the table: every slot is one call of the object behind `self`
-
-Reference& of(void* self) { return *static_cast<Reference*>(self); }
-
-constexpr berth_provider_v1 kTable = {
-    sizeof(berth_provider_v1),
-    0,
-    [](void* self, berth_op op, const berth_open_spec* spec) { of(self).open(op, spec); },
-    [](void*, berth_str) -> const void* { return nullptr; },
-    [](void* self, berth_op op) { of(self).probe(op); },
-    [](void* self, berth_op op) { of(self).scope(op); },
-    [](void* self, berth_op op, berth_str name, const berth_create_spec* spec) { of(self).create(op, name, spec); },
-    [](void* self, berth_op op, berth_str name) { of(self).lookup(op, name); },
-    [](void* self, berth_op op, berth_str name) { of(self).fence(op, name); },
-    [](void* self, berth_op op, berth_str ref, const berth_command* command) { of(self).run(op, ref, command); },
-    [](void* self, berth_op op, berth_str ref, const berth_put_file_spec* spec) { of(self).put_file(op, ref, spec); },
-    [](void* self, berth_op op, berth_str ref, const berth_get_file_spec* spec) { of(self).get_file(op, ref, spec); },
-    [](void* self, berth_op op, berth_str name, berth_str ref) { of(self).destroy(op, name, ref); },
-    [](void* self, berth_op op, berth_str tag, berth_str cursor) { of(self).list_owned(op, tag, cursor); },
-    [](void* self, berth_op op) { of(self).shutdown(op); },
-};
-
-berth_str text_of(std::string_view text) { return {text.data(), text.size()}; }
-
-}  // namespace
 }  // namespace berth::reference
-
-// Answers the offer and does nothing else: no thread, no file, no output. [LOAD-005]
-extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_entry_v1(
-    const berth_offer* offer, berth_reply* reply) {
-  using berth::reference::text_of;
-  if (offer == nullptr || reply == nullptr || reply->struct_size < sizeof(berth_reply)) return 2;
-  if (offer->minor_min > BERTH_ABI_MINOR) {
-    reply->refusal = text_of("the host no longer speaks minor 0 of the ABI: rebuild this provider [NEG-002]");
-    return 1;
-  }
-  if (offer->host == nullptr || offer->host->struct_size < sizeof(berth_host_v1)) {
-    reply->refusal = text_of("the host's table is missing or smaller than that of ABI 1.0 [NEG-007]");
-    return 1;
-  }
-  auto* provider = new (std::nothrow) berth::reference::Reference(offer->host);
-  if (provider == nullptr) {
-    reply->refusal = text_of("no memory");
-    return 1;
-  }
-  reply->minor_chosen = BERTH_ABI_MINOR;
-  reply->self = provider;
-  reply->provider = &berth::reference::kTable;
-  return 0;
-}

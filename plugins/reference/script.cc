@@ -14,15 +14,15 @@ namespace json = boost::json;
 
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 
-constexpr std::string_view kSlots[] = {"open",     "probe",    "scope",   "create",     "lookup",
-                                       "fence",    "run",      "put_file", "get_file",  "destroy",
-                                       "list_owned", "shutdown"};
+constexpr std::string_view kSlots[] = {"open",     "probe",   "scope",      "create",
+                                       "lookup",   "fence",   "run",        "put_file",
+                                       "get_file", "destroy", "list_owned", "shutdown"};
 constexpr std::string_view kClasses[] = {"unset",        "done",         "rejected",
                                          "failed_clean", "failed_dirty", "uncertain"};
 constexpr std::string_view kCodes[] = {
-    "none",         "invalid_argument", "unsupported", "not_found",   "conflict", "quota",
-    "rate_limited", "unauthenticated",  "permission",  "unavailable", "timeout",  "cancelled",
-    "internal"};
+    "none",    "invalid_argument", "unsupported",     "not_found",  "conflict",
+    "quota",   "rate_limited",     "unauthenticated", "permission", "unavailable",
+    "timeout", "cancelled",        "internal"};
 constexpr std::string_view kReplies[] = {"normal", "never", "twice"};
 constexpr std::string_view kEffects[] = {"normal", "none", "late"};
 constexpr std::string_view kCrashes[] = {"never", "before", "after"};
@@ -32,8 +32,9 @@ constexpr std::string_view kCauses[] = {"unknown", "exited", "signalled", "oom",
                                         "cpu",     "output", "disk",      "cancelled", "lost"};
 
 [[noreturn]] void refuse(std::string_view where, std::string_view wanted) {
-  throw Failure::rejected(Code::kInvalidArgument, "configuration of reference: " + std::string(where) +
-                                                      " must be " + std::string(wanted));
+  throw Failure::rejected(
+      Code::kInvalidArgument,
+      "configuration of reference: " + std::string(where) + " must be " + std::string(wanted));
 }
 
 // The position of a word among those allowed, which is also its number in the ABI.
@@ -72,9 +73,12 @@ std::vector<Text> texts(const json::value& value, std::string_view where) {
   for (const json::value& item : list(value, where)) {
     Text one;
     for (const auto& [key, member] : object(item, where)) {
-      if (key == "text") one.text = text(member, where);
-      else if (key == "repeat") one.repeat = number(member, where);
-      else refuse(where, "made of text and repeat");
+      if (key == "text")
+        one.text = text(member, where);
+      else if (key == "repeat")
+        one.repeat = number(member, where);
+      else
+        refuse(where, "made of text and repeat");
     }
     out.push_back(std::move(one));
   }
@@ -86,10 +90,14 @@ std::vector<ScriptedFile> files(const json::value& value, std::string_view where
   for (const json::value& item : list(value, where)) {
     ScriptedFile one;
     for (const auto& [key, member] : object(item, where)) {
-      if (key == "path") one.path = text(member, where);
-      else if (key == "text") one.text = text(member, where);
-      else if (key == "mode") one.mode = static_cast<std::uint32_t>(number(member, where));
-      else refuse(where, "made of path, text and mode");
+      if (key == "path")
+        one.path = text(member, where);
+      else if (key == "text")
+        one.text = text(member, where);
+      else if (key == "mode")
+        one.mode = static_cast<std::uint32_t>(number(member, where));
+      else
+        refuse(where, "made of path, text and mode");
     }
     out.push_back(std::move(one));
   }
@@ -99,38 +107,64 @@ std::vector<ScriptedFile> files(const json::value& value, std::string_view where
 // What only run and create have.
 bool read_program_field(Rule& rule, std::string_view key, const json::value& value,
                         const std::string& where) {
-  if (key == "stdout") rule.out = texts(value, where);
-  else if (key == "stderr") rule.err = texts(value, where);
-  else if (key == "chunkBytes") rule.chunk_bytes = std::max<std::uint64_t>(1, number(value, where));
-  else if (key == "files") rule.files = files(value, where);
-  else if (key == "exitCode") rule.exit_code = static_cast<std::int32_t>(number(value, where));
-  else if (key == "signal") rule.signal = static_cast<std::uint32_t>(number(value, where));
-  else if (key == "cause") rule.cause = word(value, where, kCauses);
-  else if (key == "whenArgvContains") rule.when_argv_contains = text(value, where);
-  else if (key == "appearAfterLookups") rule.appear_after_lookups = number(value, where);
-  else if (key == "appearAfterMs") rule.appear_after = std::chrono::milliseconds(number(value, where));
-  else return false;
+  if (key == "stdout")
+    rule.out = texts(value, where);
+  else if (key == "stderr")
+    rule.err = texts(value, where);
+  else if (key == "chunkBytes")
+    rule.chunk_bytes = std::max<std::uint64_t>(1, number(value, where));
+  else if (key == "files")
+    rule.files = files(value, where);
+  else if (key == "exitCode")
+    rule.exit_code = static_cast<std::int32_t>(number(value, where));
+  else if (key == "signal")
+    rule.signal = static_cast<std::uint32_t>(number(value, where));
+  else if (key == "cause")
+    rule.cause = word(value, where, kCauses);
+  else if (key == "whenArgvContains")
+    rule.when_argv_contains = text(value, where);
+  else if (key == "appearAfterLookups")
+    rule.appear_after_lookups = number(value, where);
+  else if (key == "appearAfterMs")
+    rule.appear_after = std::chrono::milliseconds(number(value, where));
+  else
+    return false;
   return true;
 }
 
-void read_field(Rule& rule, std::string_view key, const json::value& value, const std::string& where) {
+void read_field(Rule& rule, std::string_view key, const json::value& value,
+                const std::string& where) {
   if (read_program_field(rule, key, value, where)) return;
   if (key == "onCalls") {
     for (const json::value& call : list(value, where)) rule.on_calls.push_back(number(call, where));
-  } else if (key == "delayMs") rule.delay = std::chrono::milliseconds(number(value, where));
-  else if (key == "replyDelayMs") rule.reply_delay = std::chrono::milliseconds(number(value, where));
-  else if (key == "outcome") rule.outcome = word(value, where, kClasses);
-  else if (key == "code") rule.code = word(value, where, kCodes);
-  else if (key == "message") rule.message = text(value, where);
-  else if (key == "retryAfterMs") rule.retry_after_ms = number(value, where);
-  else if (key == "reply") rule.reply = static_cast<Reply>(word(value, where, kReplies));
-  else if (key == "effect") rule.effect = static_cast<Effect>(word(value, where, kEffects));
-  else if (key == "crash") rule.crash = static_cast<Crash>(word(value, where, kCrashes));
-  else if (key == "ignoreCancel") rule.ignore_cancel = value.is_bool() && value.get_bool();
-  else if (key == "account") rule.account = text(value, where);
-  else if (key == "name") rule.name = text(value, where);
-  else if (key == "presence") rule.presence = word(value, where, kPresences);
-  else refuse(where, "a field that the manifest's configSchema lists");
+  } else if (key == "delayMs")
+    rule.delay = std::chrono::milliseconds(number(value, where));
+  else if (key == "replyDelayMs")
+    rule.reply_delay = std::chrono::milliseconds(number(value, where));
+  else if (key == "outcome")
+    rule.outcome = word(value, where, kClasses);
+  else if (key == "code")
+    rule.code = word(value, where, kCodes);
+  else if (key == "message")
+    rule.message = text(value, where);
+  else if (key == "retryAfterMs")
+    rule.retry_after_ms = number(value, where);
+  else if (key == "reply")
+    rule.reply = static_cast<Reply>(word(value, where, kReplies));
+  else if (key == "effect")
+    rule.effect = static_cast<Effect>(word(value, where, kEffects));
+  else if (key == "crash")
+    rule.crash = static_cast<Crash>(word(value, where, kCrashes));
+  else if (key == "ignoreCancel")
+    rule.ignore_cancel = value.is_bool() && value.get_bool();
+  else if (key == "account")
+    rule.account = text(value, where);
+  else if (key == "name")
+    rule.name = text(value, where);
+  else if (key == "presence")
+    rule.presence = word(value, where, kPresences);
+  else
+    refuse(where, "a field that the manifest's configSchema lists");
 }
 
 Rule read_rule(const json::value& value, const std::string& where) {
@@ -157,7 +191,8 @@ Script::Script(std::string_view config_json) {
   if (wrong) refuse("the document", "JSON");
   for (const auto& [key, value] : object(document, "the document")) {
     const std::string where(key);
-    if (key == "account") account_ = text(value, where);
+    if (key == "account")
+      account_ = text(value, where);
     else if (key == "state")
       keeps_files_ = word(value, where, std::array<std::string_view, 2>{"memory", "files"}) == 1;
     else if (key == "slots") {

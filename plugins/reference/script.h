@@ -1,6 +1,7 @@
 // What the configuration tells the reference provider to do in each slot.
 //
-// A script is read once, in open, and not changed afterwards; only the call counters move. Any thread.
+// A script is read once, in open, and not changed afterwards; only the call counters move. Any
+// thread.
 #ifndef BERTH_PLUGINS_REFERENCE_SCRIPT_H_
 #define BERTH_PLUGINS_REFERENCE_SCRIPT_H_
 
@@ -18,7 +19,17 @@
 namespace berth::reference {
 
 enum class Slot : std::size_t {
-  kOpen, kProbe, kScope, kCreate, kLookup, kFence, kRun, kPutFile, kGetFile, kDestroy, kListOwned,
+  kOpen,
+  kProbe,
+  kScope,
+  kCreate,
+  kLookup,
+  kFence,
+  kRun,
+  kPutFile,
+  kGetFile,
+  kDestroy,
+  kListOwned,
   kShutdown,
 };
 inline constexpr std::size_t kSlotCount = 12;

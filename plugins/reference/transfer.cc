@@ -18,7 +18,8 @@ berth_flow send(const Host& host, berth_op op, berth_stream stream, std::string_
 
 }  // namespace
 
-void drive(const Host& host, berth_op op, std::function<Progress()> advance, std::function<void()> then) {
+void drive(const Host& host, berth_op op, std::function<Progress()> advance,
+           std::function<void()> then) {
   if (advance() == Progress::kOver) return then();
   struct Rest {
     const Host& host;
@@ -30,7 +31,8 @@ void drive(const Host& host, berth_op op, std::function<Progress()> advance, std
   const auto go_on = [](void* user) {
     const std::unique_ptr<Rest> owned(static_cast<Rest*>(user));
     const berth_host_v1& table = owned->host.table();
-    // A cancelled wait is not over yet: the next output or input says so, and the transfer ends by it.
+    // A cancelled wait is not over yet: the next output or input says so, and the transfer ends by
+    // it.
     do {
       table.op_wait(table.ctx, owned->op, kAsLongAsItLasts);
     } while (owned->advance() == Progress::kMustWait);
@@ -43,7 +45,8 @@ void drive(const Host& host, berth_op op, std::function<Progress()> advance, std
 
 Progress Program::advance() {
   if (!out_is_over_) {
-    if (advance(BERTH_STREAM_STDOUT, rule_.out, out_bytes_) == Progress::kMustWait) return Progress::kMustWait;
+    if (advance(BERTH_STREAM_STDOUT, rule_.out, out_bytes_) == Progress::kMustWait)
+      return Progress::kMustWait;
     out_is_over_ = true;
     sending_ = true;
     text_at_ = 0;
@@ -52,14 +55,15 @@ Progress Program::advance() {
   return advance(BERTH_STREAM_STDERR, rule_.err, err_bytes_);
 }
 
-Progress Program::advance(berth_stream stream, const std::vector<Text>& texts, std::uint64_t& produced) {
+Progress Program::advance(berth_stream stream, const std::vector<Text>& texts,
+                          std::uint64_t& produced) {
   for (; text_at_ < texts.size() && !cancelled_; ++text_at_, sent_of_text_ = 0) {
     const Text& text = texts[text_at_];
     const std::uint64_t total = text.text.size() * text.repeat;
     std::string piece;
     while (sent_of_text_ < total) {
-      const std::uint64_t want = std::min({rule_.chunk_bytes, total - sent_of_text_,
-                                           std::uint64_t{BERTH_OUTPUT_CHUNK_MAX_BYTES}});
+      const std::uint64_t want = std::min(
+          {rule_.chunk_bytes, total - sent_of_text_, std::uint64_t{BERTH_OUTPUT_CHUNK_MAX_BYTES}});
       // Past the cap the program goes on and its bytes are counted, but none is sent. [STRM-005]
       if (!sending_) {
         produced += total - sent_of_text_;
@@ -126,18 +130,22 @@ Progress Upload::advance() {
 }
 
 File Upload::take() {
-  if (cancelled_) throw Failure::failed_clean(Code::kCancelled, "reference: put_file was cancelled; nothing was written");
+  if (cancelled_)
+    throw Failure::failed_clean(Code::kCancelled,
+                                "reference: put_file was cancelled; nothing was written");
   if (file_.bytes.size() != wanted_bytes_)
     throw Failure::failed_clean(Code::kInvalidArgument,
-                                "reference: put_file got " + std::to_string(file_.bytes.size()) + " bytes of " +
-                                    std::to_string(wanted_bytes_) + "; nothing was written");
+                                "reference: put_file got " + std::to_string(file_.bytes.size()) +
+                                    " bytes of " + std::to_string(wanted_bytes_) +
+                                    "; nothing was written");
   return std::move(file_);
 }
 
 Progress Download::advance() {
   while (sent_ < file_.bytes.size() && !cancelled_) {
-    const std::string_view piece = std::string_view(file_.bytes).substr(
-        sent_, std::min(chunk_bytes_, std::uint64_t{BERTH_OUTPUT_CHUNK_MAX_BYTES}));
+    const std::string_view piece =
+        std::string_view(file_.bytes)
+            .substr(sent_, std::min(chunk_bytes_, std::uint64_t{BERTH_OUTPUT_CHUNK_MAX_BYTES}));
     const berth_flow flow = send(host_, op_, BERTH_STREAM_FILE, piece);
     sent_ += piece.size();
     cancelled_ = flow == BERTH_OUTPUT_CANCELLED || flow == BERTH_OUTPUT_LIMIT;

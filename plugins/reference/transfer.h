@@ -1,5 +1,5 @@
-// Moving bytes without blocking a slot: what can go at once goes at once, and only when the host says
-// "wait" does a lent thread take over.
+// Moving bytes without blocking a slot: what can go at once goes at once, and only when the host
+// says "wait" does a lent thread take over.
 //
 // Each transfer belongs to one operation and is used by one thread at a time.
 #ifndef BERTH_PLUGINS_REFERENCE_TRANSFER_H_
@@ -20,8 +20,10 @@ namespace berth::reference {
 
 enum class Progress { kMustWait, kOver };
 
-// Calls `advance` until it is over, waiting between calls on a thread the host lends; then calls `then`.
-void drive(const Host& host, berth_op op, std::function<Progress()> advance, std::function<void()> then);
+// Calls `advance` until it is over, waiting between calls on a thread the host lends; then calls
+// `then`.
+void drive(const Host& host, berth_op op, std::function<Progress()> advance,
+           std::function<void()> then);
 
 // The scripted program of one `run`.
 class Program {
@@ -38,10 +40,10 @@ class Program {
   const Host& host_;
   berth_op op_;
   const Rule& rule_;
-  std::size_t text_at_ = 0;           // which text of the current stream
-  std::uint64_t sent_of_text_ = 0;    // bytes of it, repetitions included
+  std::size_t text_at_ = 0;         // which text of the current stream
+  std::uint64_t sent_of_text_ = 0;  // bytes of it, repetitions included
   bool out_is_over_ = false;
-  bool sending_ = true;               // false once the cap of the current stream is reached
+  bool sending_ = true;  // false once the cap of the current stream is reached
   bool cancelled_ = false;
   std::uint64_t out_bytes_ = 0;
   std::uint64_t err_bytes_ = 0;

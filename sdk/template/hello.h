@@ -13,13 +13,15 @@ class Hello : public berth::Provider {
  public:
   berth::ProbeReport probe(berth::Operation&) override;
   berth::Scope scope(berth::Operation&) override;
-  berth::Created create(berth::Operation&, std::string_view name, const berth::CreateSpec&) override;
+  berth::Created create(berth::Operation&, std::string_view name,
+                        const berth::CreateSpec&) override;
   berth::Found lookup(berth::Operation&, std::string_view name) override;
   berth::RunResult run(berth::Operation&, std::string_view ref, const berth::Command&) override;
   void put_file(berth::Operation&, std::string_view ref, const berth::PutFile&) override;
   berth::GotFile get_file(berth::Operation&, std::string_view ref, const berth::GetFile&) override;
   berth::Destroyed destroy(berth::Operation&, std::string_view name, std::string_view ref) override;
-  berth::ListPage list_owned(berth::Operation&, std::string_view owner_tag, std::string_view cursor) override;
+  berth::ListPage list_owned(berth::Operation&, std::string_view owner_tag,
+                             std::string_view cursor) override;
 
  private:
   struct Sandbox {

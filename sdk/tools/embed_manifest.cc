@@ -2,10 +2,10 @@
 //
 // berth-embed-manifest MANIFEST NOTES.c FACTS.hpp
 //
-// Turns a manifest into what a provider is built with: a C source that places the two ELF notes, and a
-// C++ header with what the compiler compares with the provider's class. The manifest is written in
-// canonical form: keys sorted by bytes, no spaces, shortest escapes. It judges only what it needs; the
-// schema and the host judge the rest.
+// Turns a manifest into what a provider is built with: a C source that places the two ELF notes,
+// and a C++ header with what the compiler compares with the provider's class. The manifest is
+// written in canonical form: keys sorted by bytes, no spaces, shortest escapes. It judges only what
+// it needs; the schema and the host judge the rest.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -49,7 +49,8 @@ class Parser {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
       ++at_;
   }
 
@@ -90,7 +91,8 @@ class Parser {
       const std::string key = string();
       skip_space();
       expect(':');
-      if (!value.members.emplace(key, parse(depth + 1)).second) fail("the key \"" + key + "\" is repeated");
+      if (!value.members.emplace(key, parse(depth + 1)).second)
+        fail("the key \"" + key + "\" is repeated");
       skip_space();
       if (peek() == '}') return ++at_, value;
       expect(',');
@@ -113,7 +115,8 @@ class Parser {
 
   Value scalar() {
     const std::size_t start = at_;
-    while (at_ < text_.size() && std::string_view(",]} \t\r\n").find(text_[at_]) == std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(",]} \t\r\n").find(text_[at_]) == std::string_view::npos)
       ++at_;
     Value value;
     value.text = text_.substr(start, at_ - start);
@@ -130,9 +133,11 @@ class Parser {
   std::uint32_t hex4() {
     std::uint32_t code = 0;
     for (int i = 0; i < 4; ++i) {
-      const auto digit = std::string_view("0123456789abcdef")
-                             .find(static_cast<char>(peek() >= 'A' && peek() <= 'F' ? peek() + 32 : peek()));
-      if (digit == std::string_view::npos || peek() == '\0') fail("\\u wants four hexadecimal digits");
+      const auto digit =
+          std::string_view("0123456789abcdef")
+              .find(static_cast<char>(peek() >= 'A' && peek() <= 'F' ? peek() + 32 : peek()));
+      if (digit == std::string_view::npos || peek() == '\0')
+        fail("\\u wants four hexadecimal digits");
       code = code * 16 + static_cast<std::uint32_t>(digit);
       ++at_;
     }
@@ -163,7 +168,8 @@ class Parser {
     std::string out;
     for (;;) {
       const char next = peek();
-      if (at_ >= text_.size() || static_cast<unsigned char>(next) < 0x20) fail("a string is not closed");
+      if (at_ >= text_.size() || static_cast<unsigned char>(next) < 0x20)
+        fail("a string is not closed");
       ++at_;
       if (next == '"') return out;
       if (next != '\\') {
@@ -254,12 +260,14 @@ std::uint16_t abi_number(const Value& manifest, const std::string& key) {
   const Value& number =
       member(member(manifest, "abi", Value::Kind::kObject), key, Value::Kind::kScalar);
   const unsigned long value = std::stoul(number.text);
-  if (number.text[0] == '-' || value > 65535) throw std::runtime_error("abi." + key + " is out of range");
+  if (number.text[0] == '-' || value > 65535)
+    throw std::runtime_error("abi." + key + " is out of range");
   return static_cast<std::uint16_t>(value);
 }
 
 void append_u32(std::uint32_t value, std::string& out) {
-  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift & 0xFF));
+  for (int shift = 0; shift < 32; shift += 8)
+    out.push_back(static_cast<char>(value >> shift & 0xFF));
 }
 
 void append_u16(std::uint16_t value, std::string& out) {
@@ -280,11 +288,12 @@ std::string note_bytes(std::uint32_t type, const std::string& payload) {
   return out;
 }
 
-// GNU and LLVM tools make a section whose name begins with ".note" a note and keep it: `used` carries it
-// past the compiler, SHT_NOTE past the linker's garbage collection and past strip.
+// GNU and LLVM tools make a section whose name begins with ".note" a note and keep it: `used`
+// carries it past the compiler, SHT_NOTE past the linker's garbage collection and past strip.
 std::string note_source(const std::string& name, const std::string& bytes) {
-  std::string out = "static const unsigned char berth_note_" + name + "[" + std::to_string(bytes.size()) +
-                    "]\n    __attribute__((section(\".note.berth." + name + "\"), used, aligned(4))) = {";
+  std::string out = "static const unsigned char berth_note_" + name + "[" +
+                    std::to_string(bytes.size()) + "]\n    __attribute__((section(\".note.berth." +
+                    name + "\"), used, aligned(4))) = {";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     out += i % 20 == 0 ? "\n    " : " ";
     out += std::to_string(static_cast<unsigned>(static_cast<unsigned char>(bytes[i]))) + ",";
@@ -294,8 +303,8 @@ std::string note_source(const std::string& name, const std::string& bytes) {
 
 std::string list_source(const Value& manifest, const std::string& key, const std::string& name) {
   const Value& list = member(manifest, key, Value::Kind::kArray);
-  std::string out = "  static constexpr std::array<std::string_view, " + std::to_string(list.items.size()) +
-                    "> " + name + "{";
+  std::string out = "  static constexpr std::array<std::string_view, " +
+                    std::to_string(list.items.size()) + "> " + name + "{";
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     if (list.items[i].kind != Value::Kind::kString)
       throw std::runtime_error("the field \"" + key + "\" must hold texts");
@@ -314,13 +323,14 @@ std::string facts_source(const Value& manifest) {
   append_quoted(word("id"), id);
   return "// Made from the provider's manifest at build time.\n#pragma once\n\n#include <array>\n"
          "#include <string_view>\n\nnamespace berth::manifest {\n\nstruct Facts {\n"
-         "  static constexpr bool kKnown = true;\n  static constexpr const char* kId = " + id + ";\n" +
-         "  static constexpr unsigned kMinor = " + std::to_string(abi_number(manifest, "minor")) + ";\n" +
-         "  static constexpr unsigned kMinorRequired = " +
+         "  static constexpr bool kKnown = true;\n  static constexpr const char* kId = " +
+         id + ";\n" +
+         "  static constexpr unsigned kMinor = " + std::to_string(abi_number(manifest, "minor")) +
+         ";\n" + "  static constexpr unsigned kMinorRequired = " +
          std::to_string(abi_number(manifest, "minorRequired")) + ";\n" +
          "  static constexpr bool kFences = " + truth(word("recovery") == "fence") + ";\n" +
-         "  static constexpr bool kCombinedStreams = " + truth(word("streams") == "combined") + ";\n" +
-         list_source(manifest, "extensions", "kExtensions") +
+         "  static constexpr bool kCombinedStreams = " + truth(word("streams") == "combined") +
+         ";\n" + list_source(manifest, "extensions", "kExtensions") +
          list_source(manifest, "hostExtensions", "kHostExtensions") +
          "};\n\n}  // namespace berth::manifest\n";
 }
@@ -340,7 +350,8 @@ void embed(const char* manifest_path, const char* notes_path, const char* facts_
   if (manifest.kind != Value::Kind::kObject) throw std::runtime_error("is not an object");
   std::string canonical;
   append_canonical(manifest, canonical);
-  if (canonical.size() > BERTH_MANIFEST_MAX_BYTES) throw std::runtime_error("is larger than 64 KiB");
+  if (canonical.size() > BERTH_MANIFEST_MAX_BYTES)
+    throw std::runtime_error("is larger than 64 KiB");
 
   std::string abi;
   append_u16(BERTH_NOTE_FORMAT, abi);

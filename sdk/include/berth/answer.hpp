@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completes an operation from a C++ result. The authoring layer ends every operation here; a provider
-// that fills the table itself may do so too. Any thread; once per operation.
+// Completes an operation from a C++ result. The authoring layer ends every operation here; a
+// provider that fills the table itself may do so too. Any thread; once per operation.
 //
-// The host copies everything during op_complete, so the ABI structs made here live on this stack only.
+// The host copies everything during op_complete, so the ABI structs made here live on this stack
+// only.
 #ifndef BERTH_ANSWER_HPP
 #define BERTH_ANSWER_HPP
 

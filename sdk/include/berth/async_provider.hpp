@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For a provider that has an event loop of its own: derive from berth::AsyncProvider and return Asio
-// awaitables. It needs Boost.Asio; berth/provider.hpp does not.
+// For a provider that has an event loop of its own: derive from berth::AsyncProvider and return
+// Asio awaitables. It needs Boost.Asio; berth/provider.hpp does not.
 //
-// Threading: one thread, started by open and joined by shutdown, runs every coroutine of the provider,
-// so what they share needs no lock as long as it is not held across a co_await. A coroutine never waits
-// other than by co_await.
+// Threading: one thread, started by open and joined by shutdown, runs every coroutine of the
+// provider, so what they share needs no lock as long as it is not held across a co_await. A
+// coroutine never waits other than by co_await.
 //
-// Cancellation: when the host cancels an operation, whatever it co_awaits ends with operation_aborted.
-// Not so create, fence, destroy, open and shutdown: what they set going must be seen to its end, so they
-// ask operation.cancelled() where they can stop cleanly. [CANC-002]
+// Cancellation: when the host cancels an operation, whatever it co_awaits ends with
+// operation_aborted. Not so create, fence, destroy, open and shutdown: what they set going must be
+// seen to its end, so they ask operation.cancelled() where they can stop cleanly. [CANC-002]
 #ifndef BERTH_ASYNC_PROVIDER_HPP
 #define BERTH_ASYNC_PROVIDER_HPP
 
@@ -38,9 +38,11 @@ template <class P, class Facts>
 class AsyncShell;
 
 // A descriptor of the host's, watched through a copy: the host's own is never closed or read.
-inline boost::asio::posix::stream_descriptor watch(const boost::asio::any_io_executor& executor, int fd) {
+inline boost::asio::posix::stream_descriptor watch(const boost::asio::any_io_executor& executor,
+                                                   int fd) {
   const int copy = ::dup(fd);
-  if (copy < 0) throw std::system_error(errno, std::generic_category(), "dup of a descriptor of the host");
+  if (copy < 0)
+    throw std::system_error(errno, std::generic_category(), "dup of a descriptor of the host");
   return boost::asio::posix::stream_descriptor(executor, copy);
 }
 
@@ -73,8 +75,8 @@ class AsyncOperation : public OperationBase {
     co_return Flow::kAccepted;
   }
 
-  // Fetches bytes the caller supplies; zero means the end. Throws Failure::uncertain with kCancelled when
-  // the operation is cancelled.
+  // Fetches bytes the caller supplies; zero means the end. Throws Failure::uncertain with
+  // kCancelled when the operation is cancelled.
   boost::asio::awaitable<std::size_t> input(std::span<char> buffer) {
     for (;;) {
       std::uint64_t got = 0;
@@ -129,7 +131,8 @@ class AsyncProvider {
   virtual Awaitable<RunResult> run(AsyncOperation&, std::string_view ref, const Command&) = 0;
   virtual Awaitable<void> put_file(AsyncOperation&, std::string_view ref, const PutFile&) = 0;
   virtual Awaitable<GotFile> get_file(AsyncOperation&, std::string_view ref, const GetFile&) = 0;
-  virtual Awaitable<Destroyed> destroy(AsyncOperation&, std::string_view name, std::string_view ref) = 0;
+  virtual Awaitable<Destroyed> destroy(AsyncOperation&, std::string_view name,
+                                       std::string_view ref) = 0;
   virtual Awaitable<ListPage> list_owned(AsyncOperation&, std::string_view owner_tag,
                                          std::string_view cursor) = 0;
   virtual Awaitable<void> shutdown(AsyncOperation&) { co_return; }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// put_file and get_file for a service that has neither: both over the provider's own run(), with a POSIX
-// shell, cat, stat, wc, mkdir, chmod and mv inside the sandbox.
+// put_file and get_file for a service that has neither: both over the provider's own run(), with a
+// POSIX shell, cat, stat, wc, mkdir, chmod and mv inside the sandbox.
 //
 //   void put_file(Operation& op, std::string_view ref, const PutFile& spec) override {
 //     berth::put_file_over_run(*this, op, ref, spec);
 //   }
 //
-// The file appears by a rename once it is whole, so nobody sees a part of one. The commands run with the
-// sandbox's own rights, so a link inside it leads nowhere but inside it.
+// The file appears by a rename once it is whole, so nobody sees a part of one. The commands run
+// with the sandbox's own rights, so a link inside it leads nowhere but inside it.
 #ifndef BERTH_FILES_OVER_RUN_HPP
 #define BERTH_FILES_OVER_RUN_HPP
 
@@ -28,11 +28,13 @@ inline constexpr std::uint64_t kReportBytesMax = 4096;
 // The same operation with its output kept here, bounded, instead of sent to the host.
 class CapturedOperation : public Operation {
  public:
-  explicit CapturedOperation(Operation& outer) : Operation(outer.host(), outer.id()), outer_(outer) {}
+  explicit CapturedOperation(Operation& outer)
+      : Operation(outer.host(), outer.id()), outer_(outer) {}
 
   Flow output(Stream stream, std::string_view bytes) override {
     std::string& text = stream == Stream::kStdout ? out : err;
-    text.append(bytes.substr(0, kReportBytesMax - std::min<std::size_t>(text.size(), kReportBytesMax)));
+    text.append(
+        bytes.substr(0, kReportBytesMax - std::min<std::size_t>(text.size(), kReportBytesMax)));
     return cancelled() ? Flow::kCancelled : Flow::kAccepted;
   }
   std::size_t input(std::span<char> buffer) override { return outer_.input(buffer); }
@@ -79,8 +81,10 @@ inline bool succeeded(const RunResult& result) {
 inline void put_file_over_run(Provider& provider, Operation& operation, std::string_view ref,
                               const PutFile& spec) {
   constexpr std::string_view kScript =
-      "set -e; umask 077; mkdir -p -- \"$(dirname -- \"$1\")\"; t=\"$1.berth-$$\"; trap 'rm -f -- \"$t\"' EXIT; "
-      "cat > \"$t\"; test \"$(wc -c < \"$t\")\" -eq \"$3\"; chmod \"$2\" \"$t\"; mv -f -- \"$t\" \"$1\"";
+      "set -e; umask 077; mkdir -p -- \"$(dirname -- \"$1\")\"; t=\"$1.berth-$$\"; trap 'rm -f -- "
+      "\"$t\"' EXIT; "
+      "cat > \"$t\"; test \"$(wc -c < \"$t\")\" -eq \"$3\"; chmod \"$2\" \"$t\"; mv -f -- \"$t\" "
+      "\"$1\"";
   char mode[16] = {};
   *std::to_chars(mode, mode + sizeof mode - 1, spec.mode, 8).ptr = '\0';
   const std::string size = std::to_string(spec.size_bytes);
@@ -110,9 +114,11 @@ inline GotFile get_file_over_run(Provider& provider, Operation& operation, std::
   const auto mode = std::from_chars(looked.out.data(), end, got.mode, 8);
   const bool parsed = detail::succeeded(look) && mode.ec == std::errc() && mode.ptr != end &&
                       std::from_chars(mode.ptr + 1, end, got.size_bytes).ec == std::errc();
-  if (!parsed) throw Failure::uncertain(Code::kInternal, "get_file over run could not look at " + path);
+  if (!parsed)
+    throw Failure::uncertain(Code::kInternal, "get_file over run could not look at " + path);
   if (got.size_bytes > spec.max_bytes)
-    throw Failure::rejected(Code::kQuota, path + " has " + std::to_string(got.size_bytes) + " bytes");
+    throw Failure::rejected(Code::kQuota,
+                            path + " has " + std::to_string(got.size_bytes) + " bytes");
   detail::FileOperation file(operation);
   const RunResult read =
       detail::run_shell(provider, file, ref, {kRead, "get_file", spec.path}, StdinSource::kEmpty);

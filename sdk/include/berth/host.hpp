@@ -2,9 +2,9 @@
 //
 // The host, seen from a provider, and one operation, seen from the code that performs it.
 //
-// A Host is valid from the construction of the provider until its shutdown has completed. An Operation
-// is valid until the slot it was passed to returns. Every member of both may be called from any
-// thread of the provider; those that may wait say so.
+// A Host is valid from the construction of the provider until its shutdown has completed. An
+// Operation is valid until the slot it was passed to returns. Every member of both may be called
+// from any thread of the provider; those that may wait say so.
 #ifndef BERTH_HOST_HPP
 #define BERTH_HOST_HPP
 
@@ -117,7 +117,8 @@ class OperationBase {
 
   // Says how far the operation is: a few lower-case words, stored and shown to whoever waits.
   void stage(std::string_view words) const {
-    table().op_stage(table().ctx, op_, detail::to_abi(detail::utf8_prefix(words, BERTH_STAGE_MAX_BYTES)));
+    table().op_stage(table().ctx, op_,
+                     detail::to_abi(detail::utf8_prefix(words, BERTH_STAGE_MAX_BYTES)));
   }
 
  protected:
@@ -151,8 +152,8 @@ class Operation : public OperationBase {
   virtual std::size_t input(std::span<char> buffer) {
     for (;;) {
       std::uint64_t got = 0;
-      const auto status = table().input(table().ctx, id(), reinterpret_cast<std::uint8_t*>(buffer.data()),
-                                        buffer.size(), &got);
+      const auto status = table().input(
+          table().ctx, id(), reinterpret_cast<std::uint8_t*>(buffer.data()), buffer.size(), &got);
       if (status == BERTH_INPUT_DATA) return static_cast<std::size_t>(got);
       if (status == BERTH_INPUT_END) return 0;
       if (status != BERTH_INPUT_AGAIN || !wait()) throw cancelled_failure();

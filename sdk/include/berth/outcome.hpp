@@ -2,9 +2,10 @@
 //
 // How a provider says that something did not work: an outcome class, a code and a sentence.
 //
-// Throw a Failure from any slot of berth::Provider or berth::AsyncProvider. Its class is a claim about
-// what may exist now, and the host believes it, so choose by what was established and not by what is
-// likely. Any other exception leaves the provider as "nothing was asserted", which is always safe.
+// Throw a Failure from any slot of berth::Provider or berth::AsyncProvider. Its class is a claim
+// about what may exist now, and the host believes it, so choose by what was established and not by
+// what is likely. Any other exception leaves the provider as "nothing was asserted", which is
+// always safe.
 #ifndef BERTH_OUTCOME_HPP
 #define BERTH_OUTCOME_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing a provider in C++: derive from berth::Provider, say BERTH_PROVIDER(YourClass) in one source
-// file, and build it with berth_add_provider(). docs/GUIDE.md is a whole one in 100 lines.
+// Writing a provider in C++: derive from berth::Provider, say BERTH_PROVIDER(YourClass) in one
+// source file, and build it with berth_add_provider(). docs/GUIDE.md is a whole one in 100 lines.
 //
 // Ownership: the SDK builds one object when the host opens the provider and destroys it after
 // shutdown() returned. Arguments are views that live until the slot returns; results are copied.
@@ -10,8 +10,8 @@
 // `concurrency` allows; guard what they share. open() runs before all others and shutdown() after
 // them. A slot may wait as long as its operation lasts.
 //
-// Errors: throw berth::Failure with the class you can vouch for. Any other exception is passed on as
-// "nothing was asserted", which the host treats as "a sandbox may exist".
+// Errors: throw berth::Failure with the class you can vouch for. Any other exception is passed on
+// as "nothing was asserted", which the host treats as "a sandbox may exist".
 #ifndef BERTH_PROVIDER_HPP
 #define BERTH_PROVIDER_HPP
 
@@ -119,11 +119,11 @@ std::uint32_t provider_entry(const berth_offer* offer, berth_reply* reply) {
 #endif
 
 // Exports the entry of `ProviderClass`. Once per provider, outside any namespace.
-#define BERTH_PROVIDER(ProviderClass)                                                          \
-  extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_entry_v1(     \
-      const berth_offer* offer, berth_reply* reply) {                                          \
-    return ::berth::provider_entry<ProviderClass, BERTH_MANIFEST_FACTS>(offer, reply);         \
-  }                                                                                            \
+#define BERTH_PROVIDER(ProviderClass)                                                      \
+  extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_entry_v1( \
+      const berth_offer* offer, berth_reply* reply) {                                      \
+    return ::berth::provider_entry<ProviderClass, BERTH_MANIFEST_FACTS>(offer, reply);     \
+  }                                                                                        \
   static_assert(true, "a semicolon follows BERTH_PROVIDER(...)")
 
 #endif  // BERTH_PROVIDER_HPP

@@ -2,9 +2,9 @@
 //
 // The arguments a provider receives and the results it returns, as C++ values.
 //
-// Arguments are views: their text belongs to the operation and lives until it completes, so a slot may
-// keep them while it runs and must copy what it keeps longer. Results own their text. Durations and
-// sizes carry their unit in the type or in the name. Nothing here is shared between threads.
+// Arguments are views: their text belongs to the operation and lives until it completes, so a slot
+// may keep them while it runs and must copy what it keeps longer. Results own their text. Durations
+// and sizes carry their unit in the type or in the name. Nothing here is shared between threads.
 #ifndef BERTH_VALUES_HPP
 #define BERTH_VALUES_HPP
 

@@ -2,9 +2,9 @@
  *
  * usage: c_host FILE
  *
- * In C there is nobody to catch anything, so a provider that lets an exception out of a slot or a task
- * ends this program. Works with any provider that needs no configuration; ends 0 when every answer was the
- * expected one. */
+ * In C there is nobody to catch anything, so a provider that lets an exception out of a slot or a
+ * task ends this program. Works with any provider that needs no configuration; ends 0 when every
+ * answer was the expected one. */
 #define _GNU_SOURCE
 #include "berth/abi.h"
 
@@ -30,7 +30,7 @@ struct operation {
   char ref[256];
   char out[BYTES_MAX];
   uint64_t out_bytes;
-  const char *input;
+  const char* input;
   uint64_t input_bytes;
   uint64_t input_at;
   int input_held_back;
@@ -50,31 +50,31 @@ static int thread_count;
 static int faults;
 static char state_dir[] = "/tmp/berth-c-host-XXXXXX";
 
-static void check(int holds, const char *sentence) {
+static void check(int holds, const char* sentence) {
   if (holds) return;
   ++faults;
-  fprintf(stderr, "c_host: %s (class %u, code %u, \"%s\")\n", sentence, current.outcome_class, current.code,
-          current.message);
+  fprintf(stderr, "c_host: %s (class %u, code %u, \"%s\")\n", sentence, current.outcome_class,
+          current.code, current.message);
 }
 
-static berth_str text(const char *s) {
+static berth_str text(const char* s) {
   berth_str out = {s, strlen(s)};
   return out;
 }
 
-static void keep(char *to, uint64_t capacity, berth_str from) {
+static void keep(char* to, uint64_t capacity, berth_str from) {
   const uint64_t size = from.len < capacity - 1 ? from.len : capacity - 1;
   if (size != 0) memcpy(to, from.ptr, size);
   to[size] = '\0';
 }
 
-static void host_log(void *ctx, berth_log_level level, berth_str message) {
+static void host_log(void* ctx, berth_log_level level, berth_str message) {
   (void)ctx;
   (void)level;
   (void)message;
 }
 
-static uint64_t host_now(void *ctx) {
+static uint64_t host_now(void* ctx) {
   (void)ctx;
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -84,20 +84,21 @@ static uint64_t host_now(void *ctx) {
 /* Which slot is under way decides how a result is read. */
 static enum { OTHER, PROBE, CREATE, FOUND, RUN, LIST } reading;
 
-static void host_complete(void *ctx, berth_op op, const berth_outcome *outcome) {
+static void host_complete(void* ctx, berth_op op, const berth_outcome* outcome) {
   (void)ctx;
   pthread_mutex_lock(&mutex);
-  check(op == current.op && !current.completed, "op_complete of an operation that is not open [OP-002]");
+  check(op == current.op && !current.completed,
+        "op_complete of an operation that is not open [OP-002]");
   current.outcome_class = outcome->outcome_class;
   current.code = outcome->code;
   keep(current.message, sizeof current.message, outcome->message);
   if (outcome->outcome_class == BERTH_DONE && outcome->result != NULL) {
-    const berth_create_result *created = outcome->result;
-    const berth_lookup_result *found = outcome->result;
-    const berth_run_result *ran = outcome->result;
+    const berth_create_result* created = outcome->result;
+    const berth_lookup_result* found = outcome->result;
+    const berth_run_result* ran = outcome->result;
     switch (reading) {
       case PROBE:
-        current.usable = ((const berth_probe_result *)outcome->result)->usable;
+        current.usable = ((const berth_probe_result*)outcome->result)->usable;
         break;
       case CREATE:
         keep(current.name, sizeof current.name, created->name);
@@ -112,7 +113,7 @@ static void host_complete(void *ctx, berth_op op, const berth_outcome *outcome) 
         current.stdout_bytes = ran->stdout_bytes;
         break;
       case LIST:
-        current.item_count = ((const berth_list_result *)outcome->result)->item_count;
+        current.item_count = ((const berth_list_result*)outcome->result)->item_count;
         break;
       case OTHER:
         break;
@@ -123,31 +124,31 @@ static void host_complete(void *ctx, berth_op op, const berth_outcome *outcome) 
   pthread_mutex_unlock(&mutex);
 }
 
-static void host_stage(void *ctx, berth_op op, berth_str stage) {
+static void host_stage(void* ctx, berth_op op, berth_str stage) {
   (void)ctx;
   (void)op;
   check(stage.len <= BERTH_STAGE_MAX_BYTES, "a stage is too long [MEM-006]");
 }
 
-static uint32_t host_cancelled(void *ctx, berth_op op) {
+static uint32_t host_cancelled(void* ctx, berth_op op) {
   (void)ctx;
   (void)op;
   return 0;
 }
 
-static int32_t host_no_fd(void *ctx, berth_op op) {
+static int32_t host_no_fd(void* ctx, berth_op op) {
   (void)ctx;
   (void)op;
   return -1;
 }
 
-static uint64_t host_deadline(void *ctx, berth_op op) {
+static uint64_t host_deadline(void* ctx, berth_op op) {
   (void)ctx;
   (void)op;
   return 0;
 }
 
-static berth_flow host_output(void *ctx, berth_op op, berth_stream stream, berth_bytes bytes) {
+static berth_flow host_output(void* ctx, berth_op op, berth_stream stream, berth_bytes bytes) {
   (void)ctx;
   (void)stream;
   pthread_mutex_lock(&mutex);
@@ -159,7 +160,8 @@ static berth_flow host_output(void *ctx, berth_op op, berth_stream stream, berth
   return BERTH_OUTPUT_ACCEPTED;
 }
 
-static berth_input_status host_input(void *ctx, berth_op op, uint8_t *buffer, uint64_t capacity, uint64_t *got) {
+static berth_input_status host_input(void* ctx, berth_op op, uint8_t* buffer, uint64_t capacity,
+                                     uint64_t* got) {
   (void)ctx;
   (void)op;
   const uint64_t left = current.input_bytes - current.input_at;
@@ -175,14 +177,14 @@ static berth_input_status host_input(void *ctx, berth_op op, uint8_t *buffer, ui
   return BERTH_INPUT_DATA;
 }
 
-static berth_wait_status host_wait(void *ctx, berth_op op, uint64_t timeout_ns) {
+static berth_wait_status host_wait(void* ctx, berth_op op, uint64_t timeout_ns) {
   (void)ctx;
   (void)op;
   (void)timeout_ns;
   return BERTH_WAIT_READY;
 }
 
-static uint32_t host_get(void *ctx, berth_str key, berth_write_fn write, void *user) {
+static uint32_t host_get(void* ctx, berth_str key, berth_write_fn write, void* user) {
   (void)ctx;
   (void)key;
   (void)write;
@@ -192,19 +194,19 @@ static uint32_t host_get(void *ctx, berth_str key, berth_write_fn write, void *u
 
 struct task {
   berth_task_fn run;
-  void *user;
+  void* user;
 };
 
-static void *run_task(void *from) {
-  const struct task task = *(struct task *)from;
+static void* run_task(void* from) {
+  const struct task task = *(struct task*)from;
   free(from);
   task.run(task.user);
   return NULL;
 }
 
-static uint32_t host_post(void *ctx, berth_task_fn run, void *user) {
+static uint32_t host_post(void* ctx, berth_task_fn run, void* user) {
   (void)ctx;
-  struct task *task = malloc(sizeof *task);
+  struct task* task = malloc(sizeof *task);
   if (task == NULL || thread_count == THREADS_MAX) abort();
   task->run = run;
   task->user = user;
@@ -253,21 +255,24 @@ static berth_outcome_class end(void) {
   return current.outcome_class;
 }
 
-static void drive_sandbox(const berth_provider_v1 *p, void *self) {
+static void drive_sandbox(const berth_provider_v1* p, void* self) {
   berth_create_spec create;
   memset(&create, 0, sizeof create);
   create.struct_size = sizeof create;
   create.owner_tag = text("tag");
   p->create(self, begin(CREATE), text("berth-1"), &create);
-  check(end() == BERTH_DONE && strcmp(current.name, "berth-1") == 0, "create did not make what was asked for");
+  check(end() == BERTH_DONE && strcmp(current.name, "berth-1") == 0,
+        "create did not make what was asked for");
   char ref[256];
   memcpy(ref, current.ref, sizeof ref);
 
   p->create(self, begin(CREATE), text("berth-1"), &create);
-  check(end() == BERTH_DONE && strcmp(current.ref, ref) == 0, "the same name made another sandbox [KEY-001]");
+  check(end() == BERTH_DONE && strcmp(current.ref, ref) == 0,
+        "the same name made another sandbox [KEY-001]");
 
   p->lookup(self, begin(FOUND), text("berth-1"));
-  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_PRESENT, "lookup did not find it");
+  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_PRESENT,
+        "lookup did not find it");
 
   p->list_owned(self, begin(LIST), text("tag"), text(""));
   check(end() == BERTH_DONE && current.item_count == 1, "list_owned did not list it");
@@ -289,11 +294,13 @@ static void drive_sandbox(const berth_provider_v1 *p, void *self) {
   get.path = text("/work/a");
   get.max_bytes = 1000;
   p->get_file(self, begin(OTHER), text(ref), &get);
-  check(end() == BERTH_DONE && strcmp(current.out, "a file of forty-four bytes, in several reads") == 0,
+  check(end() == BERTH_DONE &&
+            strcmp(current.out, "a file of forty-four bytes, in several reads") == 0,
         "get_file did not return what was put");
   get.path = text("/work/b");
   p->get_file(self, begin(OTHER), text(ref), &get);
-  check(end() == BERTH_REJECTED && current.code == BERTH_CODE_NOT_FOUND, "a missing file was found");
+  check(end() == BERTH_REJECTED && current.code == BERTH_CODE_NOT_FOUND,
+        "a missing file was found");
 
   const berth_str argv[] = {text("echo"), text("hello")};
   berth_command command;
@@ -306,8 +313,10 @@ static void drive_sandbox(const berth_provider_v1 *p, void *self) {
   current.input = "input";
   current.input_bytes = 5;
   p->run(self, run_op, text(ref), &command);
-  check(end() == BERTH_DONE && current.cause == BERTH_CAUSE_EXITED && current.exit_code == 0, "run did not exit 0");
-  check(current.stdout_bytes == current.out_bytes, "the bytes of standard output are not counted [RUN-006]");
+  check(end() == BERTH_DONE && current.cause == BERTH_CAUSE_EXITED && current.exit_code == 0,
+        "run did not exit 0");
+  check(current.stdout_bytes == current.out_bytes,
+        "the bytes of standard output are not counted [RUN-006]");
 
   p->destroy(self, begin(OTHER), text("berth-1"), text(ref));
   check(end() == BERTH_DONE, "destroy failed");
@@ -318,12 +327,13 @@ static void drive_sandbox(const berth_provider_v1 *p, void *self) {
 
   if (p->fence == NULL) return;
   p->fence(self, begin(FOUND), text("berth-2"));
-  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_ABSENT_FENCED, "fence did not fence");
+  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_ABSENT_FENCED,
+        "fence did not fence");
   p->create(self, begin(CREATE), text("berth-2"), &create);
   check(end() == BERTH_REJECTED, "a fenced name made a sandbox [FENCE-001]");
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where) {
+static int remove_one(const char* path, const struct stat* status, int flag, struct FTW* where) {
   (void)status;
   (void)flag;
   (void)where;
@@ -332,19 +342,19 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
 
 static void remove_state_dir(void) { nftw(state_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2 || mkdtemp(state_dir) == NULL) {
     fprintf(stderr, "usage: c_host FILE\n");
     return 2;
   }
   atexit(remove_state_dir);
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "c_host: %s\n", dlerror());
     return 1;
   }
   berth_provider_entry_fn entry;
-  *(void **)&entry = dlsym(library, BERTH_ENTRY_SYMBOL);
+  *(void**)&entry = dlsym(library, BERTH_ENTRY_SYMBOL);
   berth_offer offer;
   memset(&offer, 0, sizeof offer);
   offer.struct_size = sizeof offer;
@@ -356,8 +366,9 @@ int main(int argc, char **argv) {
     fprintf(stderr, "c_host: the provider has no entry, or refuses\n");
     return 1;
   }
-  const berth_provider_v1 *p = reply.provider;
-  check(p->get_extension(reply.self, text("berth.unknown/1")) == NULL, "an unknown extension has a table [EXT-001]");
+  const berth_provider_v1* p = reply.provider;
+  check(p->get_extension(reply.self, text("berth.unknown/1")) == NULL,
+        "an unknown extension has a table [EXT-001]");
   p->lookup(reply.self, begin(FOUND), text("berth-1"));
   check(end() == BERTH_REJECTED, "an operation before open was not refused [OPEN-001]");
 

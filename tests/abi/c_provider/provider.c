@@ -1,8 +1,8 @@
 /* The whole core table in C11 against berth/abi.h alone: the contract does not lean on C++.
  *
- * Sandboxes are entries of a small table. Every operation completes inside its slot, but for `run`, which
- * goes to a lent thread and waits there for its reader. Not an example of good storage: an example of the
- * obligations. */
+ * Sandboxes are entries of a small table. Every operation completes inside its slot, but for `run`,
+ * which goes to a lent thread and waits there for its reader. Not an example of good storage: an
+ * example of the obligations. */
 #include "berth/abi.h"
 
 #include <pthread.h>
@@ -26,31 +26,31 @@ struct sandbox {
 
 struct provider {
   pthread_mutex_t mutex;
-  const berth_host_v1 *host;
+  const berth_host_v1* host;
   int is_open;
   struct sandbox sandboxes[SANDBOXES_MAX];
 };
 
 struct run_task {
-  struct provider *provider;
+  struct provider* provider;
   berth_op op;
-  const berth_command *command;
+  const berth_command* command;
 };
 
 static struct provider the_provider = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static struct run_task the_task; /* concurrency of the manifest allows one run for this test */
 
-static berth_str text(const char *s) {
+static berth_str text(const char* s) {
   berth_str out = {s, strlen(s)};
   return out;
 }
 
-static int same(berth_str a, const char *b) {
+static int same(berth_str a, const char* b) {
   return a.len == strlen(b) && (a.len == 0 || memcmp(a.ptr, b, a.len) == 0);
 }
 
-static void complete(struct provider *p, berth_op op, berth_outcome_class outcome_class, berth_code code,
-                     const char *message, const void *result) {
+static void complete(struct provider* p, berth_op op, berth_outcome_class outcome_class,
+                     berth_code code, const char* message, const void* result) {
   berth_outcome outcome;
   memset(&outcome, 0, sizeof outcome);
   outcome.struct_size = sizeof outcome;
@@ -61,7 +61,7 @@ static void complete(struct provider *p, berth_op op, berth_outcome_class outcom
   p->host->op_complete(p->host->ctx, op, &outcome);
 }
 
-static void done(struct provider *p, berth_op op, const void *result) {
+static void done(struct provider* p, berth_op op, const void* result) {
   complete(p, op, BERTH_DONE, BERTH_CODE_NONE, "", result);
 }
 
@@ -69,17 +69,17 @@ static const berth_pair scope_fields[] = {{{"account", 7}, {"c", 1}}};
 static const berth_pair_list the_scope = {scope_fields, 1};
 
 /* The entry of this name, or NULL. Under the mutex. */
-static struct sandbox *find(struct provider *p, berth_str name) {
+static struct sandbox* find(struct provider* p, berth_str name) {
   for (int i = 0; i < SANDBOXES_MAX; ++i)
     if (p->sandboxes[i].kind != FREE && same(name, p->sandboxes[i].name)) return &p->sandboxes[i];
   return NULL;
 }
 
 /* A new entry, or NULL when there is no room or the name is too long. Under the mutex. */
-static struct sandbox *add(struct provider *p, berth_str name, enum kind kind) {
+static struct sandbox* add(struct provider* p, berth_str name, enum kind kind) {
   if (name.len > BERTH_NAME_MAX_BYTES) return NULL;
   for (int i = 0; i < SANDBOXES_MAX; ++i) {
-    struct sandbox *s = &p->sandboxes[i];
+    struct sandbox* s = &p->sandboxes[i];
     if (s->kind != FREE) continue;
     memset(s, 0, sizeof *s);
     s->kind = kind;
@@ -89,16 +89,18 @@ static struct sandbox *add(struct provider *p, berth_str name, enum kind kind) {
   return NULL;
 }
 
-static int refuse_closed(struct provider *p, berth_op op) {
+static int refuse_closed(struct provider* p, berth_op op) {
   if (p->is_open) return 0;
-  complete(p, op, BERTH_REJECTED, BERTH_CODE_UNAVAILABLE, "the provider is not open [OPEN-001]", NULL);
+  complete(p, op, BERTH_REJECTED, BERTH_CODE_UNAVAILABLE, "the provider is not open [OPEN-001]",
+           NULL);
   return 1;
 }
 
-static void slot_open(void *self, berth_op op, const berth_open_spec *spec) {
-  struct provider *p = self;
+static void slot_open(void* self, berth_op op, const berth_open_spec* spec) {
+  struct provider* p = self;
   if (spec->struct_size < sizeof *spec || spec->reserved != 0) {
-    complete(p, op, BERTH_REJECTED, BERTH_CODE_INVALID_ARGUMENT, "the open spec is not that of ABI 1.0", NULL);
+    complete(p, op, BERTH_REJECTED, BERTH_CODE_INVALID_ARGUMENT,
+             "the open spec is not that of ABI 1.0", NULL);
     return;
   }
   p->is_open = 1;
@@ -106,14 +108,14 @@ static void slot_open(void *self, berth_op op, const berth_open_spec *spec) {
   done(p, op, NULL);
 }
 
-static const void *slot_get_extension(void *self, berth_str id) {
+static const void* slot_get_extension(void* self, berth_str id) {
   (void)self;
   (void)id;
   return NULL;
 }
 
-static void slot_probe(void *self, berth_op op) {
-  struct provider *p = self;
+static void slot_probe(void* self, berth_op op) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   berth_probe_item item;
   memset(&item, 0, sizeof item);
@@ -131,8 +133,8 @@ static void slot_probe(void *self, berth_op op) {
   done(p, op, &result);
 }
 
-static void slot_scope(void *self, berth_op op) {
-  struct provider *p = self;
+static void slot_scope(void* self, berth_op op) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   berth_scope_result result;
   memset(&result, 0, sizeof result);
@@ -141,11 +143,11 @@ static void slot_scope(void *self, berth_op op) {
   done(p, op, &result);
 }
 
-static void slot_create(void *self, berth_op op, berth_str name, const berth_create_spec *spec) {
-  struct provider *p = self;
+static void slot_create(void* self, berth_op op, berth_str name, const berth_create_spec* spec) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  struct sandbox *s = find(p, name);
+  struct sandbox* s = find(p, name);
   const int fenced = s != NULL && s->kind == FENCED;
   if (s == NULL) {
     s = add(p, name, SANDBOX);
@@ -170,7 +172,8 @@ static void slot_create(void *self, berth_op op, berth_str name, const berth_cre
   done(p, op, &result);
 }
 
-static void answer_found(struct provider *p, berth_op op, const struct sandbox *s, berth_presence absent) {
+static void answer_found(struct provider* p, berth_op op, const struct sandbox* s,
+                         berth_presence absent) {
   berth_lookup_result result;
   memset(&result, 0, sizeof result);
   result.struct_size = sizeof result;
@@ -185,29 +188,29 @@ static void answer_found(struct provider *p, berth_op op, const struct sandbox *
   done(p, op, &result);
 }
 
-static void slot_lookup(void *self, berth_op op, berth_str name) {
-  struct provider *p = self;
+static void slot_lookup(void* self, berth_op op, berth_str name) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  const struct sandbox *s = find(p, name);
+  const struct sandbox* s = find(p, name);
   pthread_mutex_unlock(&p->mutex);
   answer_found(p, op, s, BERTH_PRESENCE_ABSENT_NOW);
 }
 
-static void slot_fence(void *self, berth_op op, berth_str name) {
-  struct provider *p = self;
+static void slot_fence(void* self, berth_op op, berth_str name) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  const struct sandbox *s = find(p, name);
+  const struct sandbox* s = find(p, name);
   if (s == NULL) s = add(p, name, FENCED);
   pthread_mutex_unlock(&p->mutex);
   answer_found(p, op, s, s == NULL ? BERTH_PRESENCE_UNKNOWN : BERTH_PRESENCE_ABSENT_FENCED);
 }
 
 /* Echoes argv, then standard input: on a lent thread, because it may have to wait. */
-static void run_on_lent_thread(void *user) {
-  struct run_task *task = user;
-  const berth_host_v1 *host = task->provider->host;
+static void run_on_lent_thread(void* user) {
+  struct run_task* task = user;
+  const berth_host_v1* host = task->provider->host;
   berth_run_result result;
   memset(&result, 0, sizeof result);
   result.struct_size = sizeof result;
@@ -219,10 +222,11 @@ static void run_on_lent_thread(void *user) {
     berth_bytes bytes = {buffer, 0};
     if (argument < task->command->argv.count) {
       const berth_str word = task->command->argv.items[argument++];
-      bytes.ptr = (const uint8_t *)word.ptr;
+      bytes.ptr = (const uint8_t*)word.ptr;
       bytes.len = word.len;
     } else if (task->command->stdin_source == BERTH_STDIN_INPUT) {
-      const berth_input_status status = host->input(host->ctx, task->op, buffer, sizeof buffer, &bytes.len);
+      const berth_input_status status =
+          host->input(host->ctx, task->op, buffer, sizeof buffer, &bytes.len);
       if (status == BERTH_INPUT_AGAIN) {
         host->op_wait(host->ctx, task->op, 0);
         continue;
@@ -245,11 +249,11 @@ static void run_on_lent_thread(void *user) {
   done(task->provider, task->op, &result);
 }
 
-static void slot_run(void *self, berth_op op, berth_str ref, const berth_command *command) {
-  struct provider *p = self;
+static void slot_run(void* self, berth_op op, berth_str ref, const berth_command* command) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  const struct sandbox *s = find(p, ref);
+  const struct sandbox* s = find(p, ref);
   pthread_mutex_unlock(&p->mutex);
   if (s == NULL || s->kind != SANDBOX) {
     complete(p, op, BERTH_REJECTED, BERTH_CODE_NOT_FOUND, "there is no such sandbox", NULL);
@@ -262,8 +266,8 @@ static void slot_run(void *self, berth_op op, berth_str ref, const berth_command
     complete(p, op, BERTH_REJECTED, BERTH_CODE_UNAVAILABLE, "the host lends no thread", NULL);
 }
 
-static void slot_put_file(void *self, berth_op op, berth_str ref, const berth_put_file_spec *spec) {
-  struct provider *p = self;
+static void slot_put_file(void* self, berth_op op, berth_str ref, const berth_put_file_spec* spec) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   uint8_t bytes[FILE_BYTES_MAX];
   uint64_t size = 0;
@@ -281,11 +285,12 @@ static void slot_put_file(void *self, berth_op op, berth_str ref, const berth_pu
     size += got;
   }
   if (size != spec->size_bytes) {
-    complete(p, op, BERTH_FAILED_CLEAN, BERTH_CODE_INVALID_ARGUMENT, "not the size that was promised", NULL);
+    complete(p, op, BERTH_FAILED_CLEAN, BERTH_CODE_INVALID_ARGUMENT,
+             "not the size that was promised", NULL);
     return;
   }
   pthread_mutex_lock(&p->mutex);
-  struct sandbox *s = find(p, ref);
+  struct sandbox* s = find(p, ref);
   if (s != NULL) {
     memset(s->path, 0, sizeof s->path);
     memcpy(s->path, spec->path.ptr, spec->path.len);
@@ -294,15 +299,17 @@ static void slot_put_file(void *self, berth_op op, berth_str ref, const berth_pu
     s->file_mode = spec->mode == 0 ? 0644u : spec->mode;
   }
   pthread_mutex_unlock(&p->mutex);
-  if (s == NULL) complete(p, op, BERTH_REJECTED, BERTH_CODE_NOT_FOUND, "there is no such sandbox", NULL);
-  else done(p, op, NULL);
+  if (s == NULL)
+    complete(p, op, BERTH_REJECTED, BERTH_CODE_NOT_FOUND, "there is no such sandbox", NULL);
+  else
+    done(p, op, NULL);
 }
 
-static void slot_get_file(void *self, berth_op op, berth_str ref, const berth_get_file_spec *spec) {
-  struct provider *p = self;
+static void slot_get_file(void* self, berth_op op, berth_str ref, const berth_get_file_spec* spec) {
+  struct provider* p = self;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  const struct sandbox *s = find(p, ref);
+  const struct sandbox* s = find(p, ref);
   const int there = s != NULL && s->path[0] != '\0' && same(spec->path, s->path);
   pthread_mutex_unlock(&p->mutex);
   if (!there) {
@@ -323,19 +330,19 @@ static void slot_get_file(void *self, berth_op op, berth_str ref, const berth_ge
   done(p, op, &result);
 }
 
-static void slot_destroy(void *self, berth_op op, berth_str name, berth_str ref) {
-  struct provider *p = self;
+static void slot_destroy(void* self, berth_op op, berth_str name, berth_str ref) {
+  struct provider* p = self;
   (void)ref;
   if (refuse_closed(p, op)) return;
   pthread_mutex_lock(&p->mutex);
-  struct sandbox *s = find(p, name);
+  struct sandbox* s = find(p, name);
   if (s != NULL && s->kind == SANDBOX) s->kind = FREE;
   pthread_mutex_unlock(&p->mutex);
   done(p, op, NULL);
 }
 
-static void slot_list_owned(void *self, berth_op op, berth_str tag, berth_str cursor) {
-  struct provider *p = self;
+static void slot_list_owned(void* self, berth_op op, berth_str tag, berth_str cursor) {
+  struct provider* p = self;
   (void)cursor;
   if (refuse_closed(p, op)) return;
   berth_listed items[SANDBOXES_MAX];
@@ -347,9 +354,9 @@ static void slot_list_owned(void *self, berth_op op, berth_str tag, berth_str cu
   result.items = items;
   pthread_mutex_lock(&p->mutex);
   for (int i = 0; i < SANDBOXES_MAX; ++i) {
-    const struct sandbox *s = &p->sandboxes[i];
+    const struct sandbox* s = &p->sandboxes[i];
     if (s->kind != SANDBOX || !same(tag, s->tag)) continue;
-    berth_listed *item = &items[result.item_count++];
+    berth_listed* item = &items[result.item_count++];
     item->struct_size = sizeof *item;
     item->state = BERTH_STATE_READY;
     item->name = text(s->name);
@@ -359,8 +366,8 @@ static void slot_list_owned(void *self, berth_op op, berth_str tag, berth_str cu
   done(p, op, &result);
 }
 
-static void slot_shutdown(void *self, berth_op op) {
-  struct provider *p = self;
+static void slot_shutdown(void* self, berth_op op) {
+  struct provider* p = self;
   p->is_open = 0;
   done(p, op, NULL);
 }
@@ -382,7 +389,7 @@ static const berth_provider_v1 table = {
     .shutdown = slot_shutdown,
 };
 
-uint32_t berth_provider_entry_v1(const berth_offer *offer, berth_reply *reply) {
+uint32_t berth_provider_entry_v1(const berth_offer* offer, berth_reply* reply) {
   if (offer->minor_min > BERTH_ABI_MINOR) {
     reply->refusal = text("the host no longer speaks minor 0 [NEG-002]");
     return 1;

@@ -227,7 +227,8 @@ TEST_F(Reference, FilesGoInWholeOrNotAtAll) {
 
 TEST_F(Reference, AListIsPagedAndKnowsItsTag) {
   open("");
-  for (int i = 0; i < 300; ++i) ASSERT_TRUE(host_.create("berth-" + std::to_string(1000 + i)).done());
+  for (int i = 0; i < 300; ++i)
+    ASSERT_TRUE(host_.create("berth-" + std::to_string(1000 + i)).done());
   ASSERT_TRUE(host_.create("berth-other", {.owner_tag = "another"}).done());
   std::size_t seen = 0;
   std::string cursor;

@@ -20,9 +20,12 @@ class Ticking : public AsyncProvider {
     if (spec.config_json.find("refuse") != std::string_view::npos)
       throw Failure::rejected(Code::kPermission, "not allowed");
   }
-  Awaitable<ProbeReport> probe(AsyncOperation&) override { co_return ProbeReport{true, "ticking", {}, {}}; }
+  Awaitable<ProbeReport> probe(AsyncOperation&) override {
+    co_return ProbeReport{true, "ticking", {}, {}};
+  }
   Awaitable<Scope> scope(AsyncOperation&) override { co_return Scope{{"account", "a1"}}; }
-  Awaitable<Created> create(AsyncOperation& operation, std::string_view name, const CreateSpec& spec) override {
+  Awaitable<Created> create(AsyncOperation& operation, std::string_view name,
+                            const CreateSpec& spec) override {
     if (spec.image == "throw") throw std::runtime_error("no");
     for (int i = 0; i < (spec.image == "slow" ? 30 : 1); ++i) co_await tick();
     saw_cancel_ = operation.cancelled();
@@ -34,7 +37,8 @@ class Ticking : public AsyncProvider {
     found.presence = names_.contains(std::string(name)) ? Presence::kPresent : Presence::kAbsentNow;
     co_return found;
   }
-  Awaitable<RunResult> run(AsyncOperation& operation, std::string_view, const Command& command) override {
+  Awaitable<RunResult> run(AsyncOperation& operation, std::string_view,
+                           const Command& command) override {
     RunResult result;
     result.cause = Cause::kExited;
     result.exit_code = 0;
@@ -45,11 +49,16 @@ class Ticking : public AsyncProvider {
       if (got == 0) break;
       co_await operation.output(Stream::kStdout, {buffer, got});
     }
-    for (const std::string_view argument : command.argv) co_await operation.output(Stream::kStdout, argument);
+    for (const std::string_view argument : command.argv)
+      co_await operation.output(Stream::kStdout, argument);
     co_return result;
   }
-  Awaitable<void> put_file(AsyncOperation&, std::string_view, const PutFile&) override { co_return; }
-  Awaitable<GotFile> get_file(AsyncOperation&, std::string_view, const GetFile&) override { co_return GotFile{}; }
+  Awaitable<void> put_file(AsyncOperation&, std::string_view, const PutFile&) override {
+    co_return;
+  }
+  Awaitable<GotFile> get_file(AsyncOperation&, std::string_view, const GetFile&) override {
+    co_return GotFile{};
+  }
   Awaitable<Destroyed> destroy(AsyncOperation&, std::string_view name, std::string_view) override {
     names_.erase(std::string(name));
     co_return Destroyed{};

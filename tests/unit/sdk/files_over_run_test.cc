@@ -115,7 +115,8 @@ TEST_F(FilesOverRun, NothingIsLeftWhenAFileCannotBePut) {
   const auto refused = host_.put_file("ref", folder_ + "/taken/x/y", "2");
   EXPECT_EQ(refused.outcome_class, OutcomeClass::kUncertain);
   std::size_t entries = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) ++entries;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::recursive_directory_iterator(folder_))
+    ++entries;
   EXPECT_EQ(entries, 2u);
 }
 

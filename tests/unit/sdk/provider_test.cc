@@ -192,7 +192,8 @@ TEST(Entry, RefusesAHostThatIsTooOldWithASentence) {
   berth_reply reply{};
   reply.struct_size = sizeof reply;
   EXPECT_NE((provider_entry<Sample, NeedsMore>(&offer, &reply)), 0u);
-  EXPECT_NE(std::string_view(reply.refusal.ptr, reply.refusal.len).find("NEG-002"), std::string_view::npos);
+  EXPECT_NE(std::string_view(reply.refusal.ptr, reply.refusal.len).find("NEG-002"),
+            std::string_view::npos);
   EXPECT_EQ(reply.provider, nullptr);
 }
 

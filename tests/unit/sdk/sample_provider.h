@@ -1,4 +1,5 @@
-// A small provider on berth::Provider for the tests of the SDK: sandboxes in a map, a `run` that echoes.
+// A small provider on berth::Provider for the tests of the SDK: sandboxes in a map, a `run` that
+// echoes.
 #ifndef BERTH_TESTS_UNIT_SDK_SAMPLE_PROVIDER_H_
 #define BERTH_TESTS_UNIT_SDK_SAMPLE_PROVIDER_H_
 
@@ -54,8 +55,8 @@ class Sample : public Provider {
     Found found;
     found.presence = Presence::kAbsentNow;
     if (!sandboxes_.contains(std::string(name))) return found;
-    return {Presence::kPresent, SandboxState::kReady, std::string(name), "ref-" + std::string(name),
-            scope(operation), 0};
+    return {Presence::kPresent,         SandboxState::kReady, std::string(name),
+            "ref-" + std::string(name), scope(operation),     0};
   }
 
   Found fence(Operation& operation, std::string_view name) override {
@@ -79,14 +80,16 @@ class Sample : public Provider {
       if (flow == Flow::kCancelled) result.cause = Cause::kCancelled;
       sending = flow == Flow::kAccepted;
     };
-    for (const std::string_view argument : command.argv) write(Stream::kStdout, argument, result.stdout_bytes);
+    for (const std::string_view argument : command.argv)
+      write(Stream::kStdout, argument, result.stdout_bytes);
     if (command.stdin_source == StdinSource::kInput) {
       char buffer[64];
       for (std::size_t got; (got = operation.input(buffer)) != 0;)
         write(Stream::kStdout, {buffer, got}, result.stdout_bytes);
     }
     if (command.argv[0] == "loop") {
-      while (result.cause != Cause::kCancelled) write(Stream::kStdout, "again\n", result.stdout_bytes);
+      while (result.cause != Cause::kCancelled)
+        write(Stream::kStdout, "again\n", result.stdout_bytes);
     }
     write(Stream::kStderr, "note\n", result.stderr_bytes);
     result.usage = Usage{};
@@ -107,7 +110,8 @@ class Sample : public Provider {
     const auto found = files_.find(std::string(spec.path));
     if (found == files_.end()) throw Failure::rejected(Code::kNotFound, "no such file");
     const auto& [bytes, mode] = found->second;
-    if (operation.output(Stream::kFile, bytes) != Flow::kAccepted) throw Operation::cancelled_failure();
+    if (operation.output(Stream::kFile, bytes) != Flow::kAccepted)
+      throw Operation::cancelled_failure();
     return {mode, bytes.size()};
   }
 
@@ -125,7 +129,8 @@ class Sample : public Provider {
         page.next_cursor = page.items.back().name;
         break;
       }
-      if (at->second == tag) page.items.push_back({at->first, "ref-" + at->first, SandboxState::kReady, 0, ""});
+      if (at->second == tag)
+        page.items.push_back({at->first, "ref-" + at->first, SandboxState::kReady, 0, ""});
     }
     return page;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a berth::AsyncProvider: every operation becomes a coroutine on one thread of the provider's own.
+// Runs a berth::AsyncProvider: every operation becomes a coroutine on one thread of the provider's
+// own.
 #ifndef BERTH_DETAIL_ASYNC_SHELL_HPP
 #define BERTH_DETAIL_ASYNC_SHELL_HPP
 
@@ -92,11 +93,14 @@ class AsyncShell : public Gate {
       if (ends_by_cancellation(slot)) running->take(OperationBaseAccess(host(), op).cancel_fd());
       auto arguments = decode();
       // On the loop, so that the watch cannot fire before there is something to cancel.
-      boost::asio::post(loop_->context(), [this, op, slot, call, running, arguments = std::move(arguments)]() mutable {
-        // The completion keeps `running`, because Asio looks at the signal once more after the coroutine.
-        boost::asio::co_spawn(loop_->context(), perform(op, slot, call, std::move(arguments), running),
-                              boost::asio::bind_cancellation_slot(running->signal.slot(),
-                                                                  [running](std::exception_ptr) {}));
+      boost::asio::post(loop_->context(), [this, op, slot, call, running,
+                                           arguments = std::move(arguments)]() mutable {
+        // The completion keeps `running`, because Asio looks at the signal once more after the
+        // coroutine.
+        boost::asio::co_spawn(loop_->context(),
+                              perform(op, slot, call, std::move(arguments), running),
+                              boost::asio::bind_cancellation_slot(
+                                  running->signal.slot(), [running](std::exception_ptr) {}));
         running->end_when_cancelled();
       });
     } catch (...) {
@@ -191,7 +195,8 @@ class AsyncShell : public Gate {
     std::exception_ptr wrong;
     AsyncOperation operation(host(), op);
     try {
-      auto awaitable = std::apply([&](auto&... each) { return call(*provider_, operation, each...); }, args);
+      auto awaitable =
+          std::apply([&](auto&... each) { return call(*provider_, operation, each...); }, args);
       using Value = typename decltype(awaitable)::value_type;
       if constexpr (std::is_void_v<Value>) {
         co_await std::move(awaitable);
@@ -202,8 +207,10 @@ class AsyncShell : public Gate {
     } catch (abi::__forced_unwind&) {
       throw;
     } catch (const boost::system::system_error& error) {
-      const bool aborted = error.code() == boost::asio::error::operation_aborted && operation.cancelled();
-      wrong = aborted ? std::make_exception_ptr(Operation::cancelled_failure()) : std::current_exception();
+      const bool aborted =
+          error.code() == boost::asio::error::operation_aborted && operation.cancelled();
+      wrong = aborted ? std::make_exception_ptr(Operation::cancelled_failure())
+                      : std::current_exception();
     } catch (...) {
       wrong = std::current_exception();
     }

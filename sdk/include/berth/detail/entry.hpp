@@ -62,7 +62,8 @@ class Shells {
 template <class Facts>
 std::string_view refusal_of(const berth_offer& offer) {
   if (offer.minor_max < Facts::kMinorRequired) {
-    return "this provider needs a newer minor of the ABI than the host speaks: upgrade the host [NEG-002]";
+    return "this provider needs a newer minor of the ABI than the host speaks: upgrade the host "
+           "[NEG-002]";
   }
   if (offer.minor_min > BERTH_ABI_MINOR) {
     return "the host no longer speaks the minor this provider was built with: rebuild it [NEG-002]";
@@ -93,8 +94,8 @@ std::uint32_t enter(const berth_offer* offer_from_host, berth_reply* reply) {
   if (const std::string_view why = refusal_of<Facts>(offer); !why.empty()) return refuse(why);
   Shell* shell = Shells<Shell>::acquire(offer.host);
   if (shell == nullptr) return refuse("no memory for the provider's state");
-  reply->minor_chosen = offer.minor_max < BERTH_ABI_MINOR ? offer.minor_max
-                                                          : std::uint16_t{BERTH_ABI_MINOR};
+  reply->minor_chosen =
+      offer.minor_max < BERTH_ABI_MINOR ? offer.minor_max : std::uint16_t{BERTH_ABI_MINOR};
   reply->self = shell;
   reply->provider = &Table<Shell>::kTable;
   return 0;
@@ -111,18 +112,21 @@ constexpr void check_against_manifest() {
   static_assert(std::is_default_constructible_v<P>,
                 "a provider is built without arguments when the host opens it: give the class a "
                 "default constructor and do the rest in open()");
-  static_assert(!Facts::kKnown || kFences || !Facts::kFences,
-                "the manifest says \"recovery\": \"fence\", but the class does not override fence(): "
-                "override it, or say \"manual\"");
+  static_assert(
+      !Facts::kKnown || kFences || !Facts::kFences,
+      "the manifest says \"recovery\": \"fence\", but the class does not override fence(): "
+      "override it, or say \"manual\"");
   static_assert(!Facts::kKnown || !kFences || Facts::kFences,
                 "the class overrides fence(), but the manifest says \"recovery\": \"manual\": say "
                 "\"fence\", or leave fence() out");
-  static_assert(!Facts::kKnown || kExtends || Facts::kExtensions.size() == 0,
-                "the manifest lists extensions, but the class has no static extension(): give it one "
-                "that returns their tables, or take them out of the manifest");
-  static_assert(!Facts::kKnown || !kExtends || Facts::kExtensions.size() != 0,
-                "the class has a static extension(), but the manifest lists no extensions: list them, "
-                "or no host will ask for one");
+  static_assert(
+      !Facts::kKnown || kExtends || Facts::kExtensions.size() == 0,
+      "the manifest lists extensions, but the class has no static extension(): give it one "
+      "that returns their tables, or take them out of the manifest");
+  static_assert(
+      !Facts::kKnown || !kExtends || Facts::kExtensions.size() != 0,
+      "the class has a static extension(), but the manifest lists no extensions: list them, "
+      "or no host will ask for one");
   static_assert(!Facts::kKnown || Facts::kMinor == BERTH_ABI_MINOR,
                 "the manifest's abi.minor is not that of the berth/abi.h this is compiled with");
 }

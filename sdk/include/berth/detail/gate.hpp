@@ -2,9 +2,9 @@
 //
 // What one entered provider is doing: not yet open, open with so many operations, closing, over.
 //
-// The gate makes three rules of the contract hold whatever the author writes: nothing is built before
-// open [OPEN-001], an operation outside the open time is refused, and shutdown waits for the others
-// [SHUT-001]. Its lock is held for a few instructions and never across a call.
+// The gate makes three rules of the contract hold whatever the author writes: nothing is built
+// before open [OPEN-001], an operation outside the open time is refused, and shutdown waits for the
+// others [SHUT-001]. Its lock is held for a few instructions and never across a call.
 #ifndef BERTH_DETAIL_GATE_HPP
 #define BERTH_DETAIL_GATE_HPP
 
@@ -95,8 +95,8 @@ class Gate {
   std::optional<Host> host_;
 };
 
-// Completes `op` from the exception being handled. A Failure keeps its class; anything else asserted
-// nothing. [ERR-001]
+// Completes `op` from the exception being handled. A Failure keeps its class; anything else
+// asserted nothing. [ERR-001]
 inline void answer_exception(const Host& host, berth_op op, const char* id, const char* slot,
                              std::exception_ptr exception) {
   const auto unset = [&](const char* what) {
@@ -131,8 +131,9 @@ void guarded(const Host& host, berth_op op, const char* id, const char* slot, Bo
 
 // The sentence for an operation that came before open or after shutdown.
 inline void answer_not_open(const Host& host, berth_op op, const char* id, const char* slot) {
-  answer_failure(host, op, OutcomeClass::kRejected, Code::kUnavailable,
-                 std::string(id) + ": " + slot + " was called while the provider is not open [OPEN-001]");
+  answer_failure(
+      host, op, OutcomeClass::kRejected, Code::kUnavailable,
+      std::string(id) + ": " + slot + " was called while the provider is not open [OPEN-001]");
 }
 
 }  // namespace detail

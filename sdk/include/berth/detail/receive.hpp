@@ -42,7 +42,8 @@ inline std::string_view view(berth_str text) {
 // At most `bytes_max` bytes, cut between characters.
 inline std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
-  while (bytes_max != 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0u) == 0x80u) --bytes_max;
+  while (bytes_max != 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0u) == 0x80u)
+    --bytes_max;
   return text.substr(0, bytes_max);
 }
 
@@ -75,8 +76,9 @@ inline std::chrono::nanoseconds duration(std::uint64_t nanoseconds) {
 
 inline Limits to_limits(const berth_limits* from) {
   const berth_limits limits = receive(from);
-  return {limits.cpu_millis, limits.memory_bytes,    duration(limits.cpu_time_ns), limits.disk_bytes,
-          limits.file_size_bytes, limits.processes, limits.open_files};
+  return {limits.cpu_millis, limits.memory_bytes,    duration(limits.cpu_time_ns),
+          limits.disk_bytes, limits.file_size_bytes, limits.processes,
+          limits.open_files};
 }
 
 inline OpenSpec to_value(const berth_open_spec* from) {

@@ -22,7 +22,17 @@
 namespace berth::testing {
 
 enum class Slot {
-  kOpen, kProbe, kScope, kCreate, kLookup, kFence, kRun, kPutFile, kGetFile, kDestroy, kListOwned,
+  kOpen,
+  kProbe,
+  kScope,
+  kCreate,
+  kLookup,
+  kFence,
+  kRun,
+  kPutFile,
+  kGetFile,
+  kDestroy,
+  kListOwned,
   kShutdown,
 };
 
@@ -43,7 +53,8 @@ struct Answer {
 
   bool done() const { return outcome_class == OutcomeClass::kDone; }
 
-  // The result of the slot; throws std::logic_error with the message when there is none of this type.
+  // The result of the slot; throws std::logic_error with the message when there is none of this
+  // type.
   template <class T>
   const T& get() const {
     if (const T* value = std::get_if<T>(&result)) return *value;
@@ -78,8 +89,12 @@ std::vector<Struct> elements(const Struct* first, std::uint64_t count) {
 inline std::optional<Usage> copy(const berth_usage* from) {
   if (from == nullptr) return std::nullopt;
   const berth_usage usage = receive(from);
-  return Usage{usage.epoch,         usage.wall_ns, usage.cpu_ns, usage.memory_peak_bytes,
-               usage.network_egress_bytes, usage.cost_micro_usd};
+  return Usage{usage.epoch,
+               usage.wall_ns,
+               usage.cpu_ns,
+               usage.memory_peak_bytes,
+               usage.network_egress_bytes,
+               usage.cost_micro_usd};
 }
 
 inline ProbeReport copy(const berth_probe_result& from) {
@@ -94,8 +109,12 @@ inline ProbeReport copy(const berth_probe_result& from) {
 }
 
 inline Found copy(const berth_lookup_result& from) {
-  return {static_cast<Presence>(from.presence), static_cast<SandboxState>(from.state),
-          copy(from.name), copy(from.ref), copy(from.scope), from.created_unix_ms};
+  return {static_cast<Presence>(from.presence),
+          static_cast<SandboxState>(from.state),
+          copy(from.name),
+          copy(from.ref),
+          copy(from.scope),
+          from.created_unix_ms};
 }
 
 inline ListPage copy(const berth_list_result& from) {
@@ -128,8 +147,12 @@ inline Result copy_result(Slot slot, const void* result) {
       return copy(received<berth_lookup_result>(result));
     case Slot::kRun: {
       const auto own = received<berth_run_result>(result);
-      return RunResult{static_cast<Cause>(own.cause), own.exit_code, own.signal, own.stdout_bytes,
-                       own.stderr_bytes, copy(own.usage)};
+      return RunResult{static_cast<Cause>(own.cause),
+                       own.exit_code,
+                       own.signal,
+                       own.stdout_bytes,
+                       own.stderr_bytes,
+                       copy(own.usage)};
     }
     case Slot::kGetFile: {
       const auto own = received<berth_get_file_result>(result);

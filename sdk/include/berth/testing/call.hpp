@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <deque>
@@ -20,14 +21,32 @@
 
 namespace berth::testing {
 
+// What a test asks for; the defaults ask for the least.
+struct CreateRequest {
+  std::string owner_tag = "owner";
+  std::chrono::nanoseconds lifetime = std::chrono::minutes(10);
+  std::vector<std::string> languages = {"python"};
+  std::string image = {};
+  Network network = Network::kNone;
+  Scope env = {};
+};
+
+struct RunRequest {
+  std::vector<std::string> argv = {"true"};
+  std::string cwd = {};
+  Scope env = {};
+  std::string input = {};  // standard input; none when empty
+  std::chrono::nanoseconds timeout{0};
+};
+
 // How a host behaves while an operation runs. Zero switches a behaviour off.
 struct Behaviour {
   std::uint64_t pause_every_bytes = 0;   // the reader falls behind after so many bytes
   bool resume_by_itself = true;          // and catches up as soon as someone waits for it
   std::uint64_t stdout_limit_bytes = 0;  // the cap of the stream
   std::uint64_t stderr_limit_bytes = 0;
-  std::uint64_t input_chunk_bytes = 0;   // input comes in pieces of so many bytes
-  bool input_arrives_late = false;       // the first attempt of every piece finds nothing
+  std::uint64_t input_chunk_bytes = 0;  // input comes in pieces of so many bytes
+  bool input_arrives_late = false;      // the first attempt of every piece finds nothing
 };
 
 namespace detail {
@@ -92,7 +111,17 @@ class Texts {
   std::deque<std::string> texts_;
 };
 
+inline std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
 struct Call {
+  void keep_pairs(const Scope& from) {
+    for (const auto& [key, value] : from) pairs.push_back({texts.keep(key), texts.keep(value)});
+  }
+
   Slot slot = Slot::kOpen;
   Behaviour behaviour;
   Texts texts;

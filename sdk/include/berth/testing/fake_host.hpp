@@ -8,12 +8,13 @@
 //   EXPECT_EQ(made.get<berth::Created>().ref, "...");
 //   EXPECT_TRUE(host.violations().empty());
 //
-// It drives the table the way a real host does and writes down every breach of the contract it can see
-// from there, by clause. `Behaviour` makes it a slow reader, a host with caps, a caller whose input
-// trickles. It is strict where a real host is lenient: it is for finding faults, not for surviving them.
+// It drives the table the way a real host does and writes down every breach of the contract it can
+// see from there, by clause. `Behaviour` makes it a slow reader, a host with caps, a caller whose
+// input trickles. It is strict where a real host is lenient: it is for finding faults, not for
+// surviving them.
 //
-// Ownership: the host owns everything it passes; it outlives the provider. Threading: the test calls
-// from one thread; the provider may call back from any.
+// Ownership: the host owns everything it passes; it outlives the provider. Threading: the test
+// calls from one thread; the provider may call back from any.
 #ifndef BERTH_TESTING_FAKE_HOST_HPP
 #define BERTH_TESTING_FAKE_HOST_HPP
 
@@ -38,31 +39,14 @@
 
 namespace berth::testing {
 
-// What a test asks for; the defaults ask for the least.
-struct CreateRequest {
-  std::string owner_tag = "owner";
-  std::chrono::nanoseconds lifetime = std::chrono::minutes(10);
-  std::vector<std::string> languages = {"python"};
-  std::string image = {};
-  Network network = Network::kNone;
-  Scope env = {};
-};
-
-struct RunRequest {
-  std::vector<std::string> argv = {"true"};
-  std::string cwd = {};
-  Scope env = {};
-  std::string input = {};  // standard input; none when empty
-  std::chrono::nanoseconds timeout{0};
-};
-
 class FakeHost {
  public:
   // The longest a test waits for one answer before it fails with a sentence.
   static constexpr std::chrono::seconds kPatience{60};
 
   // Calls the entry. Throws std::runtime_error with the reason when the provider refuses.
-  explicit FakeHost(berth_provider_entry_fn entry, std::size_t threads_max = 8) : threads_(threads_max) {
+  explicit FakeHost(berth_provider_entry_fn entry, std::size_t threads_max = 8)
+      : threads_(threads_max) {
     fill_table();
     berth_offer offer{};
     offer.struct_size = sizeof offer;
@@ -102,8 +86,9 @@ class FakeHost {
 
   berth_op start_create(std::string_view name, const CreateRequest& request = {}) {
     auto& call = begin(Slot::kCreate);
-    for (const std::string& language : request.languages) call.strings.push_back(call.texts.keep(language));
-    keep_pairs(call, request.env);
+    for (const std::string& language : request.languages)
+      call.strings.push_back(call.texts.keep(language));
+    call.keep_pairs(request.env);
     call.limits.struct_size = sizeof call.limits;
     call.create.struct_size = sizeof call.create;
     call.create.network = static_cast<berth_network>(request.network);
@@ -118,8 +103,9 @@ class FakeHost {
 
   berth_op start_run(std::string_view ref, const RunRequest& request) {
     auto& call = begin(Slot::kRun);
-    for (const std::string& argument : request.argv) call.strings.push_back(call.texts.keep(argument));
-    keep_pairs(call, request.env);
+    for (const std::string& argument : request.argv)
+      call.strings.push_back(call.texts.keep(argument));
+    call.keep_pairs(request.env);
     call.input = request.input;
     call.command.struct_size = sizeof call.command;
     call.command.stdin_source = request.input.empty() ? BERTH_STDIN_EMPTY : BERTH_STDIN_INPUT;
@@ -156,20 +142,27 @@ class FakeHost {
     return provider_->lookup(self_, last_op_, call.texts.keep(name)), last_op_;
   }
   berth_op start_fence(std::string_view name) {
-    if (provider_->fence == nullptr) throw std::logic_error("this provider has no fence: its recovery is manual");
+    if (provider_->fence == nullptr)
+      throw std::logic_error("this provider has no fence: its recovery is manual");
     auto& call = begin(Slot::kFence);
     return provider_->fence(self_, last_op_, call.texts.keep(name)), last_op_;
   }
   berth_op start_destroy(std::string_view name, std::string_view ref = {}) {
     auto& call = begin(Slot::kDestroy);
-    return provider_->destroy(self_, last_op_, call.texts.keep(name), call.texts.keep(ref)), last_op_;
+    return provider_->destroy(self_, last_op_, call.texts.keep(name), call.texts.keep(ref)),
+           last_op_;
   }
   berth_op start_list_owned(std::string_view tag, std::string_view cursor) {
     auto& call = begin(Slot::kListOwned);
-    return provider_->list_owned(self_, last_op_, call.texts.keep(tag), call.texts.keep(cursor)), last_op_;
+    return provider_->list_owned(self_, last_op_, call.texts.keep(tag), call.texts.keep(cursor)),
+           last_op_;
   }
-  berth_op start_probe() { return begin(Slot::kProbe), provider_->probe(self_, last_op_), last_op_; }
-  berth_op start_scope() { return begin(Slot::kScope), provider_->scope(self_, last_op_), last_op_; }
+  berth_op start_probe() {
+    return begin(Slot::kProbe), provider_->probe(self_, last_op_), last_op_;
+  }
+  berth_op start_scope() {
+    return begin(Slot::kScope), provider_->scope(self_, last_op_), last_op_;
+  }
   berth_op start_shutdown() {
     return begin(Slot::kShutdown), provider_->shutdown(self_, last_op_), last_op_;
   }
@@ -186,14 +179,19 @@ class FakeHost {
   }
   Answer lookup(std::string_view name) { return wait(start_lookup(name)); }
   Answer fence(std::string_view name) { return wait(start_fence(name)); }
-  Answer run(std::string_view ref, const RunRequest& request) { return wait(start_run(ref, request)); }
-  Answer put_file(std::string_view ref, std::string_view path, std::string_view contents, std::uint32_t mode = 0) {
+  Answer run(std::string_view ref, const RunRequest& request) {
+    return wait(start_run(ref, request));
+  }
+  Answer put_file(std::string_view ref, std::string_view path, std::string_view contents,
+                  std::uint32_t mode = 0) {
     return wait(start_put_file(ref, path, contents, mode));
   }
   Answer get_file(std::string_view ref, std::string_view path, std::uint64_t max_bytes = 1u << 30) {
     return wait(start_get_file(ref, path, max_bytes));
   }
-  Answer destroy(std::string_view name, std::string_view ref = {}) { return wait(start_destroy(name, ref)); }
+  Answer destroy(std::string_view name, std::string_view ref = {}) {
+    return wait(start_destroy(name, ref));
+  }
   Answer list_owned(std::string_view tag, std::string_view cursor = {}) {
     return wait(start_list_owned(tag, cursor));
   }
@@ -251,22 +249,11 @@ class FakeHost {
     call->slot = slot;
     call->behaviour = behaviour_;
     if (deadline_from_now_.count() != 0) {
-      call->deadline_ns = now_ns() + static_cast<std::uint64_t>(deadline_from_now_.count());
+      call->deadline_ns = detail::now_ns() + static_cast<std::uint64_t>(deadline_from_now_.count());
       call->cancel_signal.raise_at(call->deadline_ns);
     }
     calls_[last_op_] = call;
     return *call;
-  }
-
-  static void keep_pairs(Call& call, const Scope& pairs) {
-    for (const auto& [key, value] : pairs)
-      call.pairs.push_back({call.texts.keep(key), call.texts.keep(value)});
-  }
-
-  static std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
   }
 
   static FakeHost& of(void* ctx) { return *static_cast<FakeHost*>(ctx); }
@@ -286,7 +273,8 @@ class FakeHost {
     changed_.notify_all();
   }
 
-  // The call behind an open operation; nothing, and a violation, when it is dead or unknown. [OP-001]
+  // The call behind an open operation; nothing, and a violation, when it is dead or unknown.
+  // [OP-001]
   std::shared_ptr<Call> find(berth_op op, const char* function) {
     const auto found = calls_.find(op);
     if (found != calls_.end() && !found->second->completed) return found->second;
@@ -296,7 +284,7 @@ class FakeHost {
   }
 
   bool is_cancelled(const Call& call) const {
-    return call.cancelled || (call.deadline_ns != 0 && now_ns() >= call.deadline_ns);
+    return call.cancelled || (call.deadline_ns != 0 && detail::now_ns() >= call.deadline_ns);
   }
 
   void complete(berth_op op, const berth_outcome* from) {
@@ -319,12 +307,14 @@ class FakeHost {
     answer.message = detail::copy(outcome.message);
     if (outcome.stage.len != 0) answer.stages.push_back(detail::copy(outcome.stage));
     if (done) answer.result = detail::copy_result(call->slot, outcome.result);
-    if (done && call->slot == Slot::kLookup && answer.get<Found>().presence == Presence::kAbsentFenced)
+    if (done && call->slot == Slot::kLookup &&
+        answer.get<Found>().presence == Presence::kAbsentFenced)
       violated("lookup said ABSENT_FENCED, which only fence may [KEY-004]");
     call->completed = true;
     if (call->slot == Slot::kShutdown) {
       for (const auto& [other, other_call] : calls_)
-        if (!other_call->completed) violated("shutdown completed while an operation was open [SHUT-001]");
+        if (!other_call->completed)
+          violated("shutdown completed while an operation was open [SHUT-001]");
     }
     changed_.notify_all();
   }
@@ -347,7 +337,8 @@ class FakeHost {
                                                               : 0;
     if (cap != 0 && received >= cap && bytes.len != 0)
       violated("output of a stream whose cap was reached [STRM-005]");
-    const std::uint64_t kept = cap == 0 ? bytes.len : std::min(bytes.len, cap - std::min(cap, received));
+    const std::uint64_t kept =
+        cap == 0 ? bytes.len : std::min(bytes.len, cap - std::min(cap, received));
     std::string& text = stream == BERTH_STREAM_STDOUT   ? call->answer.out
                         : stream == BERTH_STREAM_STDERR ? call->answer.err
                                                         : call->answer.file;
@@ -365,7 +356,8 @@ class FakeHost {
     return BERTH_OUTPUT_ACCEPTED;
   }
 
-  berth_input_status input(berth_op op, std::uint8_t* buffer, std::uint64_t capacity, std::uint64_t* got) {
+  berth_input_status input(berth_op op, std::uint8_t* buffer, std::uint64_t capacity,
+                           std::uint64_t* got) {
     const std::lock_guard lock(mutex_);
     *got = 0;
     const auto call = find(op, "input");
@@ -380,7 +372,8 @@ class FakeHost {
     }
     call->input_held_back = false;
     std::uint64_t size = std::min<std::uint64_t>(capacity, call->input.size() - call->input_at);
-    if (call->behaviour.input_chunk_bytes != 0) size = std::min(size, call->behaviour.input_chunk_bytes);
+    if (call->behaviour.input_chunk_bytes != 0)
+      size = std::min(size, call->behaviour.input_chunk_bytes);
     std::memcpy(buffer, call->input.data() + call->input_at, size);
     call->input_at += size;
     *got = size;
@@ -392,18 +385,21 @@ class FakeHost {
     const auto call = find(op, "op_wait");
     if (!call) return BERTH_WAIT_CANCELLED;
     if (call->paused && call->behaviour.resume_by_itself) resume_locked(*call);
-    const auto until = timeout_ns == 0 ? kPatience : std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_ns));
+    const auto until = timeout_ns == 0
+                           ? kPatience
+                           : std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_ns));
     const auto deadline = std::chrono::steady_clock::now() + until;
     while (!is_cancelled(*call) && call->paused) {
-      const auto slice = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+      const auto slice =
+          std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
       changed_.wait_until(lock, slice);
       if (std::chrono::steady_clock::now() >= deadline) return BERTH_WAIT_TIMEOUT;
     }
     return is_cancelled(*call) ? BERTH_WAIT_CANCELLED : BERTH_WAIT_READY;
   }
 
-  std::uint32_t give(const std::map<std::string, std::string>& values, berth_str name, berth_write_fn write,
-                     void* user) {
+  std::uint32_t give(const std::map<std::string, std::string>& values, berth_str name,
+                     berth_write_fn write, void* user) {
     const auto found = values.find(detail::copy(name));
     if (found == values.end()) return 0;
     write(user, found->second.data(), found->second.size());
@@ -438,11 +434,15 @@ inline void FakeHost::fill_table() {
     const std::lock_guard lock(of(ctx).mutex_);
     of(ctx).log_lines_.push_back(detail::copy(message));
   };
-  table_.op_complete = [](void* ctx, berth_op op, const berth_outcome* outcome) { of(ctx).complete(op, outcome); };
+  table_.op_complete = [](void* ctx, berth_op op, const berth_outcome* outcome) {
+    of(ctx).complete(op, outcome);
+  };
   table_.op_stage = [](void* ctx, berth_op op, berth_str stage) {
     const std::lock_guard lock(of(ctx).mutex_);
-    if (stage.len > BERTH_STAGE_MAX_BYTES) of(ctx).violated("a stage of more than 64 bytes [MEM-006]");
-    if (const auto call = of(ctx).find(op, "op_stage")) call->answer.stages.push_back(detail::copy(stage));
+    if (stage.len > BERTH_STAGE_MAX_BYTES)
+      of(ctx).violated("a stage of more than 64 bytes [MEM-006]");
+    if (const auto call = of(ctx).find(op, "op_stage"))
+      call->answer.stages.push_back(detail::copy(stage));
   };
   table_.op_cancelled = [](void* ctx, berth_op op) -> std::uint32_t {
     const std::lock_guard lock(of(ctx).mutex_);
@@ -462,20 +462,22 @@ inline void FakeHost::fill_table() {
   table_.output = [](void* ctx, berth_op op, berth_stream stream, berth_bytes bytes) {
     return of(ctx).output(op, stream, bytes);
   };
-  table_.input = [](void* ctx, berth_op op, std::uint8_t* buffer, std::uint64_t capacity, std::uint64_t* got) {
-    return of(ctx).input(op, buffer, capacity, got);
-  };
+  table_.input = [](void* ctx, berth_op op, std::uint8_t* buffer, std::uint64_t capacity,
+                    std::uint64_t* got) { return of(ctx).input(op, buffer, capacity, got); };
   table_.op_ready_fd = [](void* ctx, berth_op op) -> std::int32_t {
     const std::lock_guard lock(of(ctx).mutex_);
     const auto call = of(ctx).find(op, "op_ready_fd");
     if (call && call->paused && call->behaviour.resume_by_itself) of(ctx).resume_locked(*call);
     return call ? call->ready_signal.fd() : -1;
   };
-  table_.op_wait = [](void* ctx, berth_op op, std::uint64_t timeout_ns) { return of(ctx).wait_ready(op, timeout_ns); };
+  table_.op_wait = [](void* ctx, berth_op op, std::uint64_t timeout_ns) {
+    return of(ctx).wait_ready(op, timeout_ns);
+  };
   table_.config_get = [](void* ctx, berth_str key, berth_write_fn write, void* user) {
     return of(ctx).give(of(ctx).config_, key, write, user);
   };
-  table_.secret_get = [](void* ctx, berth_str name, berth_write_fn write, void* user) -> std::uint32_t {
+  table_.secret_get = [](void* ctx, berth_str name, berth_write_fn write,
+                         void* user) -> std::uint32_t {
     FakeHost& host = of(ctx);
     const std::string wanted = detail::copy(name);
     if (!host.secrets_.contains(wanted) && !host.declared_.contains(wanted)) {
@@ -484,7 +486,7 @@ inline void FakeHost::fill_table() {
     }
     return host.give(host.secrets_, name, write, user);
   };
-  table_.now = [](void*) { return now_ns(); };
+  table_.now = [](void*) { return detail::now_ns(); };
   table_.post_blocking = [](void* ctx, berth_task_fn task, void* user) -> std::uint32_t {
     return of(ctx).threads_.post([task, user] { task(user); }) ? 1u : 0u;
   };

@@ -26,7 +26,8 @@ class LentThreads {
     const std::lock_guard lock(mutex_);
     if (stopping_) return false;
     tasks_.push_back(std::move(task));
-    if (idle_ < tasks_.size() && threads_.size() < count_max_) threads_.emplace_back([this] { loop(); });
+    if (idle_ < tasks_.size() && threads_.size() < count_max_)
+      threads_.emplace_back([this] { loop(); });
     changed_.notify_one();
     return true;
   }
