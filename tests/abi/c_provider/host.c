@@ -255,28 +255,7 @@ static berth_outcome_class end(void) {
   return current.outcome_class;
 }
 
-static void drive_sandbox(const berth_provider_v1* p, void* self) {
-  berth_create_spec create;
-  memset(&create, 0, sizeof create);
-  create.struct_size = sizeof create;
-  create.owner_tag = text("tag");
-  p->create(self, begin(CREATE), text("berth-1"), &create);
-  check(end() == BERTH_DONE && strcmp(current.name, "berth-1") == 0,
-        "create did not make what was asked for");
-  char ref[256];
-  memcpy(ref, current.ref, sizeof ref);
-
-  p->create(self, begin(CREATE), text("berth-1"), &create);
-  check(end() == BERTH_DONE && strcmp(current.ref, ref) == 0,
-        "the same name made another sandbox [KEY-001]");
-
-  p->lookup(self, begin(FOUND), text("berth-1"));
-  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_PRESENT,
-        "lookup did not find it");
-
-  p->list_owned(self, begin(LIST), text("tag"), text(""));
-  check(end() == BERTH_DONE && current.item_count == 1, "list_owned did not list it");
-
+static void drive_files(const berth_provider_v1 *p, void *self, const char *ref) {
   berth_put_file_spec put;
   memset(&put, 0, sizeof put);
   put.struct_size = sizeof put;
@@ -301,6 +280,31 @@ static void drive_sandbox(const berth_provider_v1* p, void* self) {
   p->get_file(self, begin(OTHER), text(ref), &get);
   check(end() == BERTH_REJECTED && current.code == BERTH_CODE_NOT_FOUND,
         "a missing file was found");
+}
+
+static void drive_sandbox(const berth_provider_v1* p, void* self) {
+  berth_create_spec create;
+  memset(&create, 0, sizeof create);
+  create.struct_size = sizeof create;
+  create.owner_tag = text("tag");
+  p->create(self, begin(CREATE), text("berth-1"), &create);
+  check(end() == BERTH_DONE && strcmp(current.name, "berth-1") == 0,
+        "create did not make what was asked for");
+  char ref[256];
+  memcpy(ref, current.ref, sizeof ref);
+
+  p->create(self, begin(CREATE), text("berth-1"), &create);
+  check(end() == BERTH_DONE && strcmp(current.ref, ref) == 0,
+        "the same name made another sandbox [KEY-001]");
+
+  p->lookup(self, begin(FOUND), text("berth-1"));
+  check(end() == BERTH_DONE && current.presence == BERTH_PRESENCE_PRESENT,
+        "lookup did not find it");
+
+  p->list_owned(self, begin(LIST), text("tag"), text(""));
+  check(end() == BERTH_DONE && current.item_count == 1, "list_owned did not list it");
+
+  drive_files(p, self, ref);
 
   const berth_str argv[] = {text("echo"), text("hello")};
   berth_command command;
