@@ -119,14 +119,14 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
   wanted.dispatch = dispatch;
   Result<Reserved> reserved = co_await reserve(services_.store, pricing_, std::move(wanted));
   if (!reserved) {
-    const bool unknown = reserved.error().kind() == ErrorKind::kUnknownOutcome;
-    if (!unknown || guard(Guard::kCommitKnown))
-      co_return co_await answer_failed_reservation(std::move(reserved).error());
-    Intent assumed = make_intent();
-    assumed.revision = 1;
-    progress_.emplace(std::move(assumed));
-    co_return co_await create_and_go(std::move(body));
+    const ErrorKind kind = reserved.error().kind();
+    const bool by_rule = kind == ErrorKind::kRefused || kind == ErrorKind::kConflict;
+    co_return ended(by_rule ? CallEnd::Status::kRefused : CallEnd::Status::kInfrastructureError,
+                    kind, reserved.error().message());
   }
+  if (reserved->unknown && guard(Guard::kCommitKnown))
+    co_return co_await answer_unknown_reservation(reserved->intent.has_value(),
+                                                  std::move(*reserved->unknown));
   if (reserved->earlier)
     co_return answer_again(std::move(*reserved->earlier), std::move(reserved->receipt),
                            spec_digest_, services_.clock.wall_now());
@@ -141,13 +141,8 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
   co_return co_await create_and_go(std::move(body));
 }
 
-// A failed commit may have arrived. What is stored says; nothing is asked of the provider.
-Task<CallEnd> Call::answer_failed_reservation(Error error) {
-  if (error.kind() != ErrorKind::kUnknownOutcome) {
-    const bool by_rule = error.kind() == ErrorKind::kRefused || error.kind() == ErrorKind::kConflict;
-    co_return ended(by_rule ? CallEnd::Status::kRefused : CallEnd::Status::kInfrastructureError,
-                    error.kind(), error.message());
-  }
+// The commit may have arrived. What is stored says; nothing is asked of the provider.
+Task<CallEnd> Call::answer_unknown_reservation(bool inserted, Error error) {
   Result<Reserved> found = co_await read_call(services_.store, request_.key);
   if (!found)
     co_return ended(CallEnd::Status::kInfrastructureError, ErrorKind::kUnknownOutcome,
@@ -159,7 +154,9 @@ Task<CallEnd> Call::answer_failed_reservation(Error error) {
                     fmt::format("the reservation could not be committed ({}); nothing was stored or "
                                 "asked of the provider",
                                 error.message()));
-  if (found->earlier->holder != services_.self || found->earlier->revision != 1)
+  // Only what this very call has inserted is known to be unsent.
+  const bool own = inserted && found->earlier->holder == services_.self && found->earlier->revision == 1;
+  if (!own)
     co_return answer_again(std::move(*found->earlier), std::move(found->receipt), spec_digest_,
                            services_.clock.wall_now());
   progress_.emplace(std::move(*found->earlier));

@@ -37,7 +37,7 @@ class Call final : public Sandbox, public std::enable_shared_from_this<Call> {
   void watch_deadline();
   void stop(Cancellation::Reason reason);
   Task<CallEnd> reserve_and_go(Body body);
-  Task<CallEnd> answer_failed_reservation(Error error);
+  Task<CallEnd> answer_unknown_reservation(bool inserted, Error error);
   Intent make_intent() const;
   // Nothing when dispatched; else how the call ended before dispatch.
   Task<std::optional<CallEnd>> prepare_and_dispatch();

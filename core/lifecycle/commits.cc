@@ -224,7 +224,9 @@ Task<Result<Reserved>> reserve(Store& store, const Pricing& pricing, ReserveRequ
     return {};
   };
   const Status status = co_await store.commit(std::move(work));
-  if (!status) co_return fail(status.error());
+  if (!status && status.error().kind() != ErrorKind::kUnknownOutcome)
+    co_return fail(status.error());
+  if (!status) job->reserved.unknown = status.error();
   co_return std::move(job->reserved);
 }
 

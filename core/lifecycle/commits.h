@@ -79,6 +79,8 @@ struct Reserved {
   std::optional<Intent> intent;    // reserved by this unit
   std::optional<Intent> earlier;   // the call exists already; nothing was written
   std::optional<Receipt> receipt;  // of the earlier one
+  // Set when the commit's outcome is not known: what is above may or may not be stored.
+  std::optional<Error> unknown;
 };
 
 // Reserves in one transaction: the call is new, the session open, no intent of the provider open in
