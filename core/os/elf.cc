@@ -112,6 +112,8 @@ class Reader {
     std::uint64_t at = 0;
     while (at < area->size()) {
       const auto header = read_at<Elf64_Nhdr>(*area, at);
+      // A segment may be padded at its end.
+      if (!header && area->find_first_not_of('\0', at) == std::string_view::npos) return;
       if (!header) {
         file_.note_faults.push_back(fmt::format("a note header at byte {} is cut short", at));
         return;

@@ -1,0 +1,3 @@
+/* Nothing is wrong with this one. */
+#define PLUGIN_ID "good"
+#include "tests/plugins/base.h"

@@ -1,0 +1,4 @@
+/* Built for another major version. */
+#define PLUGIN_ID "wrong-major"
+#define NOTE_MAJOR 2
+#include "tests/plugins/base.h"
