@@ -38,6 +38,12 @@ std::string_view without_line_end(std::string_view text) {
   return text;
 }
 
+std::string seconds(Duration duration) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  return whole == duration && whole < std::chrono::minutes(1) ? fmt::format("{} s", whole.count())
+                                                              : to_human(duration);
+}
+
 std::string of_limit(std::uint64_t bytes) {
   return bytes == 0 ? std::string() : fmt::format(" of {} MiB", bytes >> 20);
 }
@@ -61,7 +67,7 @@ std::string end_sentence(const ExecutionResult& result, const ExecutionRequest& 
     case Cause::kWall:
       if (request.timeout == Duration::zero()) return "The program ran out of time and was ended.";
       return fmt::format("The program was ended after its time limit of {}.",
-                         to_human(request.timeout));
+                         seconds(request.timeout));
     case Cause::kCpu: return "The program used more CPU time than its limit and was ended.";
     case Cause::kOutput: return "The program wrote more output than its limit and was ended.";
     case Cause::kDisk:

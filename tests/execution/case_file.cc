@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tests/execution/wheel.h"
+
 namespace berth::test {
 namespace {
 
@@ -69,6 +71,7 @@ class CaseReader {
     else if (word == "timeout") request.timeout = std::chrono::milliseconds(number(rest));
     else if (word == "memory") request.limits.memory_bytes = number(rest);
     else if (word == "keep") request.stdout_keep_bytes = request.stderr_keep_bytes = number(rest);
+    else if (word == "wheel") take_wheel(request, rest);
     else if (word == "isolated") made.needs_isolation = true;
     else if (word == "environment" || word == "file") take_pair(request, word, rest);
     else if (word == "expect") take_expectation(made, rest);
@@ -79,6 +82,12 @@ class CaseReader {
     const auto [name, value] = split(rest);
     if (word == "file") request.files.push_back({std::string(name), text(value)});
     else request.env.emplace_back(std::string(name), text(value));
+  }
+
+  void take_wheel(ExecutionRequest& request, std::string_view rest) {
+    const auto [name, after] = split(rest);
+    const auto [version, source] = split(after);
+    request.files.push_back(make_wheel(name, version, text(source)));
   }
 
   void take_expectation(Case& made, std::string_view rest) {

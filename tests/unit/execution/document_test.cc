@@ -119,7 +119,7 @@ TEST(Message, PartsInOrderEachOnlyWhenPresent) {
 TEST(Message, EveryEndHasItsSentence) {
   ExecutionRequest request;
   request.limits.memory_bytes = std::uint64_t{256} << 20;
-  request.timeout = std::chrono::seconds(2);
+  request.timeout = std::chrono::seconds(30);
   ExecutionResult result;
   const auto sentence = [&](Cause cause) {
     result.cause = cause;
@@ -132,7 +132,7 @@ TEST(Message, EveryEndHasItsSentence) {
   result.signal = 64;
   EXPECT_EQ(sentence(Cause::kSignalled), "The program was ended by signal 64.");
   EXPECT_EQ(sentence(Cause::kOom), "The program used more memory than its limit of 256 MiB and was ended.");
-  EXPECT_EQ(sentence(Cause::kWall), "The program was ended after its time limit of 2 s.");
+  EXPECT_EQ(sentence(Cause::kWall), "The program was ended after its time limit of 30 s.");
   for (const Cause cause : {Cause::kCpu, Cause::kOutput, Cause::kDisk, Cause::kCancelled, Cause::kLost}) {
     EXPECT_NE(sentence(cause), "") << to_string(cause);
   }

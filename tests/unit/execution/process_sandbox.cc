@@ -29,6 +29,7 @@ std::vector<std::string> environment_of(const Command& command) {
   std::map<std::string, std::string> all = {{"PATH", "/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
   all["HOME"] = command.cwd;
   all["MPLCONFIGDIR"] = "/tmp/berth-test-matplotlib";
+  all["PIP_USER"] = "1";  // never into this machine's own packages
   for (const auto& [name, value] : command.env) all[name] = value;
   std::vector<std::string> list;
   for (const auto& [name, value] : all) list.push_back(name + "=" + value);
