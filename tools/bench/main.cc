@@ -69,13 +69,15 @@ Task<Result<boost::json::object>> measure_turn(boost::asio::any_io_executor exec
   BERTH_CO_TRY(const Samples raw, raw_commits(folder / "raw.db", budget));
   boost::json::object rates;
   for (const std::size_t in_flight : kInFlight) {
-    BERTH_CO_TRY(const auto lock, HostLock::acquire(folder));
-    BERTH_CO_TRY(const auto store, SqliteStore::open({.path = folder / "berth.db"}));
+    const auto state = folder / fmt::format("{}", in_flight);
+    std::filesystem::create_directory(state);
+    BERTH_CO_TRY(const auto lock, HostLock::acquire(state));
+    BERTH_CO_TRY(const auto store, SqliteStore::open({.path = state / "berth.db"}));
     SystemClock clock;
     LifecycleServices services{.store = *store,
                                .provider = provider,
                                .clock = clock,
-                               .holders = lock->probe(),
+                               .holders = *lock,
                                .self = lock->holder(),
                                .host_tag = lock->host_tag()};
     BERTH_CO_TRY(const double rate,
