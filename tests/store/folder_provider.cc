@@ -26,9 +26,7 @@ bool is_there(const std::filesystem::path& path) {
 
 }  // namespace
 
-FolderProvider::FolderProvider(std::filesystem::path folder,
-                               std::function<void(std::string_view)> at_step)
-    : folder_(std::move(folder)), at_step_(std::move(at_step)) {
+FolderProvider::FolderProvider(std::filesystem::path folder) : folder_(std::move(folder)) {
   std::filesystem::create_directories(folder_ / "alive");
   std::filesystem::create_directories(folder_ / "fenced");
   identity_.id = "folder";
@@ -82,14 +80,12 @@ Task<Answer<Scope>> FolderProvider::scope(OperationContext) {
 }
 
 Task<Answer<Created>> FolderProvider::create(OperationContext, std::string name, CreateSpec) {
-  at_step_("create");
   if (is_there(folder_ / "fenced" / name))
     co_return rejected<Created>(OutcomeCode::kConflict, "the name is fenced");
   record("create", name);
   const auto made =
       os::open_file(folder_ / "alive" / name, O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!made) co_return rejected<Created>(OutcomeCode::kConflict, "the name exists");
-  at_step_("created");
   Answer<Created> answer{Outcome::make_done(), {}};
   answer.value.name = name;
   answer.value.ref = "ref-" + name;
@@ -109,7 +105,6 @@ Task<Answer<Found>> FolderProvider::fence(OperationContext, std::string name) {
 }
 
 Task<Answer<RunEnd>> FolderProvider::run(OperationContext, std::string, Command, OutputSink&) {
-  at_step_("run");
   Answer<RunEnd> answer{Outcome::make_done(), {}};
   answer.value.cause = Cause::kExited;
   answer.value.exit_code = 0;
@@ -127,10 +122,8 @@ Task<Answer<FileGot>> FolderProvider::get_file(OperationContext, std::string, Ge
 }
 
 Task<Answer<Destroyed>> FolderProvider::destroy(OperationContext, std::string name, std::string) {
-  at_step_("destroy");
   record("destroy", name);
   ::unlink((folder_ / "alive" / name).c_str());
-  at_step_("destroyed");
   co_return Answer<Destroyed>{Outcome::make_done(), {}};
 }
 

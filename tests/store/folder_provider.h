@@ -14,8 +14,7 @@ namespace berth::test {
 
 class FolderProvider final : public Provider {
  public:
-  // `at_step` is told where an operation stands: "create", "created", "run", "destroy", "destroyed".
-  FolderProvider(std::filesystem::path folder, std::function<void(std::string_view)> at_step);
+  explicit FolderProvider(std::filesystem::path folder);
 
   // Names that exist now, and the log's lines ("create NAME").
   static std::vector<std::string> alive(const std::filesystem::path& folder);
@@ -44,7 +43,6 @@ class FolderProvider final : public Provider {
   Found found(const std::string& name, Presence absent) const;
 
   std::filesystem::path folder_;
-  std::function<void(std::string_view)> at_step_;
   ProviderIdentity identity_;
 };
 

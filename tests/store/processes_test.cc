@@ -1,83 +1,30 @@
 // Several hosts as real processes on one store, and hosts that are killed at every step.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 
-#include "core/os/process.h"
 #include "tests/store/folder_provider.h"
 #include "tests/store/good_run.h"
+#include "tests/store/host_process.h"
 #include "tests/store/support.h"
 
 namespace berth {
 namespace {
 
 using test::FolderProvider;
+using test::HostProcess;
 using test::value_of;
-
-// A host process whose lines can be read while it runs.
-class HostProcess {
- public:
-  HostProcess(const std::filesystem::path& state, std::vector<std::string> arguments,
-              const std::string& kill_at = {}) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    output_ = os::Fd(ends[0]);
-    const os::Fd child_end(ends[1]);
-    os::SpawnRequest request;
-    request.program = BERTH_STORE_HOST;
-    request.arguments = std::move(arguments);
-    request.arguments.insert(request.arguments.begin(), state.string());
-    request.environment = {"PATH=/usr/bin:/bin"};
-    if (!kill_at.empty()) request.environment.push_back("BERTH_TEST_KILL=" + kill_at);
-    request.descriptors = {{child_end.get(), 1}, {2, 2}};
-    auto spawned = os::Process::spawn(request);
-    if (!spawned) throw std::runtime_error(spawned.error().message());
-    process_.emplace(std::move(*spawned));
-  }
-
-  // The next line; nothing at the end of the output.
-  std::optional<std::string> line() {
-    for (;;) {
-      if (const auto end = buffer_.find('\n'); end != std::string::npos) {
-        std::string found = buffer_.substr(0, end);
-        buffer_.erase(0, end + 1);
-        return found;
-      }
-      char bytes[4096];
-      pollfd ready{output_.get(), POLLIN, 0};
-      if (::poll(&ready, 1, 90'000) <= 0) throw std::runtime_error("a host said nothing for 90 s");
-      const ssize_t got = ::read(output_.get(), bytes, sizeof bytes);
-      if (got <= 0) return std::nullopt;
-      buffer_.append(bytes, static_cast<std::size_t>(got));
-    }
-  }
-  std::vector<std::string> lines() {
-    std::vector<std::string> all;
-    while (auto next = line()) all.push_back(*next);
-    return all;
-  }
-  void kill() { process_->kill(); }
-  os::ProcessEnd end() { return process_->reap(); }
-
- private:
-  os::Fd output_;
-  std::optional<os::Process> process_;
-  std::string buffer_;
-};
 
 class Processes : public ::testing::Test {
  protected:
   // Runs one to its end; its lines.
   std::vector<std::string> run(std::vector<std::string> arguments) {
-    HostProcess process(state.path(), std::move(arguments));
+    HostProcess process(BERTH_STORE_HOST, state.path(), std::move(arguments));
     std::vector<std::string> lines = process.lines();
     EXPECT_EQ(process.end().exit_code, 0);
     return lines;
@@ -136,7 +83,7 @@ TEST_F(Processes, WritersInSeveralProcessesLoseNothingAndTearNothing) {
   std::vector<std::unique_ptr<HostProcess>> hosts;
   for (const char* owner : {"a", "b", "c", "d"}) {
     hosts.push_back(std::make_unique<HostProcess>(
-        state.path(), std::vector<std::string>{"units", owner, std::to_string(kUnits)}));
+        BERTH_STORE_HOST, state.path(), std::vector<std::string>{"units", owner, std::to_string(kUnits)}));
   }
   for (const auto& host : hosts) {
     EXPECT_EQ(host->lines().size(), std::size_t{kUnits});
@@ -159,7 +106,7 @@ TEST_F(Processes, WhatWasAnsweredSurvivesKillAndNoUnitIsHalfThere) {
   std::mt19937 random(20261129);
   for (int round = 0; round < 6; ++round) {
     const std::string owner = "owner-" + std::to_string(round);
-    HostProcess host(state.path(), {"units", owner, "100000"});
+    HostProcess host(BERTH_STORE_HOST, state.path(), {"units", owner, "100000"});
     std::vector<std::string> answered;
     const std::size_t lines = 1 + random() % 40;
     while (answered.size() < lines) answered.push_back(host.line().value());
@@ -201,7 +148,7 @@ TEST_F(Processes, HostsThatShareCallsMakeOneSandboxAndOneReceiptForEach) {
       arguments.push_back(fmt::format("shared-{}", i));
       arguments.push_back(fmt::format("own-{}-{}", host, i));
     }
-    hosts.push_back(std::make_unique<HostProcess>(state.path(), std::move(arguments)));
+    hosts.push_back(std::make_unique<HostProcess>(BERTH_STORE_HOST, state.path(), std::move(arguments)));
   }
   std::map<std::string, int> first_answers;
   for (const auto& host : hosts) {
@@ -225,7 +172,7 @@ TEST_F(Processes, HostsThatShareCallsMakeOneSandboxAndOneReceiptForEach) {
 }
 
 TEST_F(Processes, ALivingHostsIntentIsNotTouchedByAnother) {
-  HostProcess host(state.path(), {"run", "call"}, "stop:run");
+  HostProcess host(BERTH_STORE_HOST, state.path(), {"run", "call"}, "stop:run");
   // It says so and stops where it is, alive.
   ASSERT_EQ(host.line(), "stopped at run");
   for (const std::string& line : run({"reconcile"}))
@@ -244,7 +191,7 @@ TEST_F(Processes, HostsKilledWithManyCallsInFlightLeaveNothingAfterReconcile) {
   for (int round = 0; round < 5; ++round) {
     std::vector<std::string> arguments = {"run"};
     for (int i = 0; i < 40; ++i) arguments.push_back(fmt::format("call-{}-{}", round, i));
-    HostProcess host(state.path(), std::move(arguments));
+    HostProcess host(BERTH_STORE_HOST, state.path(), std::move(arguments));
     const std::size_t lines = random() % 30;
     std::vector<std::string> answered;
     while (answered.size() < lines) answered.push_back(host.line().value());
@@ -263,7 +210,7 @@ class KilledAt : public Processes, public ::testing::WithParamInterface<const ch
 
 TEST_P(KilledAt, ReconcileInANewProcessLeavesNothing) {
   const std::string point = GetParam();
-  HostProcess host(state.path(), {"run", "call"}, point);
+  HostProcess host(BERTH_STORE_HOST, state.path(), {"run", "call"}, point);
   EXPECT_THAT(host.lines(), ::testing::IsEmpty());
   ASSERT_EQ(host.end().signal, SIGKILL) << "it never came to " << point;
   for (const std::string& line : run({"reconcile"}))
