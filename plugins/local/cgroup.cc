@@ -183,6 +183,19 @@ void kill_members(const std::string& folder) {
   }
 }
 
+// Which of the wanted controllers a version 2 group could hand down. CPU time is counted without one.
+std::vector<Controller> offered(const std::string& group, const std::vector<Controller>& wanted) {
+  const std::string all = read_small_file(group + "/cgroup.controllers").value_or("");
+  std::vector<Controller> found;
+  for (const Controller controller : wanted) {
+    if (controller == Controller::kCpuAccounting ||
+        has_word(all.substr(0, all.find('\n')), name_of(controller), ' ')) {
+      found.push_back(controller);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id) {
@@ -211,18 +224,17 @@ CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id) {
     const auto own = own_group("");
     if (parent.empty() && !own) continue;
     std::string place = below(mount, parent.empty() ? *own : parent);
-    const std::string there = read_small_file(place + "/cgroup.controllers").value_or("");
-    for (const Controller controller : wanted) {
-      if (controller == Controller::kCpuAccounting ||
-          has_word(there.substr(0, there.find('\n')), name_of(controller), ' ')) {
-        base.controllers.push_back(controller);
+    base.controllers = offered(place, wanted);
+    // A group that has processes cannot hand its controllers down, so unless a place is named, the
+    // sandboxes become siblings of this process where the group above has what is wanted.
+    if (parent.empty() && place != mount.point) {
+      const std::string above = place.substr(0, place.rfind('/'));
+      const std::vector<Controller> there = offered(above, wanted);
+      if (std::count(there.begin(), there.end(), Controller::kMemory) > 0) {
+        place = above;
+        base.controllers = there;
       }
     }
-    // A group that has processes cannot hand its controllers down, so unless a place is named, the
-    // sandboxes become siblings of this process.
-    const bool limits = std::count(base.controllers.begin(), base.controllers.end(),
-                                   Controller::kMemory) > 0;
-    if (limits && parent.empty() && place != mount.point) place = place.substr(0, place.rfind('/'));
     for (const Controller controller : base.controllers) std::erase(wanted, controller);
     base.folder = place + leaf;
     tree.bases_.push_back(base);

@@ -26,24 +26,52 @@ void fail(const std::string& what) {
   std::exit(1);
 }
 
-// A folder below this process's own place in every hierarchy, owned by the plain user.
-std::vector<std::string> hand_over_control_groups(const std::string& name) {
-  std::vector<std::string> made;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored)) {
-    const bool hierarchy = std::filesystem::exists(entry.path() / "cgroup.procs");
-    if (!hierarchy) continue;
-    const std::string folder = entry.path() / name;
-    if (mkdir(folder.c_str(), 0755) != 0) fail("making " + folder);
-    made.push_back(folder);
-    for (const char* file : {"", "/cgroup.procs", "/tasks", "/cgroup.subtree_control", "/cgroup.threads"}) {
-      const std::string path = folder + file;
-      if (std::filesystem::exists(path) && chown(path.c_str(), kPlainUser, kPlainUser) != 0) {
-        fail("handing over " + path);
-      }
+void hand_over(const std::string& folder) {
+  for (const char* file : {"", "/cgroup.procs", "/tasks", "/cgroup.subtree_control", "/cgroup.threads"}) {
+    const std::string path = folder + file;
+    if (std::filesystem::exists(path) && chown(path.c_str(), kPlainUser, kPlainUser) != 0) {
+      fail("handing over " + path);
     }
   }
-  return made;
+}
+
+void make(const std::string& folder, std::vector<std::string>* made) {
+  if (mkdir(folder.c_str(), 0755) != 0) fail("making " + folder);
+  made->push_back(folder);
+  hand_over(folder);
+}
+
+// On a machine with nothing but version 2: a group that hands its controllers down, and a leaf in it for
+// the program, since a group with processes cannot hand down any.
+std::string hand_over_unified(const std::string& name, std::vector<std::string>* made) {
+  const std::string root = "/sys/fs/cgroup";
+  std::ofstream control(root + "/cgroup.subtree_control");
+  control << "+memory +pids +cpu" << std::flush;
+  if (!control) fail("handing down controllers");
+  make(root + "/" + name, made);
+  make(root + "/" + name + "/program", made);
+  return made->back();
+}
+
+// A folder in every hierarchy, owned by the plain user: those to remove later, those to join.
+struct Groups {
+  std::vector<std::string> made;
+  std::vector<std::string> to_join;
+};
+
+Groups hand_over_control_groups(const std::string& name) {
+  Groups groups;
+  if (std::filesystem::exists("/sys/fs/cgroup/cgroup.controllers")) {
+    groups.to_join.push_back(hand_over_unified(name, &groups.made));
+    return groups;
+  }
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored)) {
+    if (!std::filesystem::exists(entry.path() / "cgroup.procs")) continue;
+    make(entry.path() / name, &groups.made);
+    groups.to_join.push_back(groups.made.back());
+  }
+  return groups;
 }
 
 void join(const std::vector<std::string>& folders) {
@@ -92,15 +120,15 @@ int main(int count, char** arguments) {
     execv(arguments[1], arguments + 1);
     fail(arguments[1]);
   }
-  const std::vector<std::string> folders =
+  const Groups groups =
       hand_over_control_groups("berth-plain-" + std::to_string(getpid()));
   const pid_t child = fork();
   if (child == 0) {
-    join(folders);
+    join(groups.to_join);
     become_plain(arguments + 1);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) fail("running the program");
-  for (const std::string& folder : folders) remove_tree(folder);
+  for (const std::string& folder : groups.made) remove_tree(folder);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
