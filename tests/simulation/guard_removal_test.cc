@@ -43,8 +43,8 @@ TEST_P(GuardRemoval, IsNoticed) {
 
 INSTANTIATE_TEST_SUITE_P(EveryGuard, GuardRemoval,
                          ::testing::Range(std::size_t{0}, kGuardCount),
-                         [](const ::testing::TestParamInfo<std::size_t>& info) {
-                           return std::string(to_string(static_cast<Guard>(info.param)));
+                         [](const ::testing::TestParamInfo<std::size_t>& which) {
+                           return std::string(to_string(static_cast<Guard>(which.param)));
                          });
 
 TEST(GuardEnum, EveryGuardHasANameAndTheCountIsRight) {
