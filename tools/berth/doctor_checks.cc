@@ -58,8 +58,9 @@ ExecutionRequest probe_request(Language language, std::string_view code) {
 
 // The last line of the program's output as JSON, or nothing with the check that says why.
 Task<std::optional<boost::json::object>> run_probe(Context& context, LifecycleServices& services,
-                                                   ExecutionRequest request, std::string group,
-                                                   std::string name, Checks& checks) {
+                                                   ExecutionRequest request,
+                                                   const std::string& group,
+                                                   std::string_view name, Checks& checks) {
   const ExecutionResult result =
       co_await execute(services, std::move(request), nullptr, context.cancellation);
   if (result.status == ExecutionStatus::kCompleted) {
@@ -68,7 +69,7 @@ Task<std::optional<boost::json::object>> run_probe(Context& context, LifecycleSe
     }
   }
   const std::string why = result.failure ? result.failure->message : result.message;
-  checks.push_back({Verdict::kMissing, group, name, "a small program did not run: " + why,
+  checks.push_back({Verdict::kMissing, group, std::string(name), "a small program did not run: " + why,
                     "mend what is missing above; berth run shows the same failure"});
   co_return std::nullopt;
 }
@@ -142,8 +143,10 @@ void check_probe(const plugin::LoadedProvider& provider, Checks& checks) {
   checks.push_back({report.usable ? Verdict::kGood : Verdict::kMissing, group, "usable",
                     report.backend.empty() ? provider.file().string() : report.backend,
                     report.usable ? "" : "mend what is missing below"});
+  // A part that is missing although the provider is usable is one that someone may miss.
+  const Verdict lacking = report.usable ? Verdict::kNote : Verdict::kMissing;
   for (const ProbeItem& item : report.items) {
-    checks.push_back({item.ok ? Verdict::kGood : Verdict::kMissing, group, item.name, item.detail,
+    checks.push_back({item.ok ? Verdict::kGood : lacking, group, item.name, item.detail,
                       item.ok ? "" : item.remedy});
   }
   for (const plugin::CapabilityRow& row : provider.capabilities()) {
@@ -158,14 +161,14 @@ Task<void> check_languages(Context& context, const HostedProvider& provider, Che
   services.price = Money::micros(0);
   const std::string id = provider.loaded->manifest().id;
   const std::string python = "python in " + id;
+  ExecutionRequest python_request = probe_request(Language::kPython, kPythonProbe);
   const auto python_found =
-      co_await run_probe(context, services, probe_request(Language::kPython, kPythonProbe), python,
-                         "python", checks);
+      co_await run_probe(context, services, std::move(python_request), python, "python", checks);
   if (python_found) check_python(python, *python_found, checks);
   const std::string javascript = "javascript in " + id;
-  const auto node_found = co_await run_probe(
-      context, services, probe_request(Language::kJavascript, kJavascriptProbe), javascript, "node",
-      checks);
+  ExecutionRequest node_request = probe_request(Language::kJavascript, kJavascriptProbe);
+  const auto node_found =
+      co_await run_probe(context, services, std::move(node_request), javascript, "node", checks);
   if (node_found) {
     checks.push_back({Verdict::kGood, javascript, "node",
                       json_string(*node_found, "version", javascript).value_or("?"), {}});

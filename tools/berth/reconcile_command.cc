@@ -72,7 +72,8 @@ Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
                                              id, provider.error().error.message()));
       continue;
     }
-    auto made = co_await reconcile((*provider)->services, core_options(options));
+    berth::ReconcileOptions wanted = core_options(options);
+    auto made = co_await reconcile((*provider)->services, std::move(wanted));
     if (!made) {
       const bool asked = made.error().kind() == ErrorKind::kNotFound ||
                          made.error().kind() == ErrorKind::kConflict ||
