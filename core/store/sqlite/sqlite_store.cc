@@ -241,7 +241,15 @@ Task<Status> SqliteStore::commit(UnitOfWork work) {
   return inside_->writing.submit(std::move(work));
 }
 
-Task<Status> SqliteStore::read(UnitOfWork work) { return inside_->reading.submit(std::move(work)); }
+Task<Status> SqliteStore::read(UnitOfWork work) {
+  Inside& inside = *inside_;
+  if (inside.doubtful.load()) {
+    // Only the writer can settle what is stored, and nobody else may come to make it try.
+    UnitOfWork nothing = [](Transaction&) -> Status { return {}; };
+    BERTH_CO_CHECK_OK(co_await inside.writing.submit(std::move(nothing)));
+  }
+  co_return co_await inside.reading.submit(std::move(work));
+}
 
 Task<Result<std::size_t>> SqliteStore::expire_results(WallTime before, std::size_t count_max,
                                                       std::size_t pages_max) {
