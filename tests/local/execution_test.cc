@@ -42,6 +42,47 @@ TEST(Execution, PythonDrawsWithTheBasePackages) {
   EXPECT_EQ(ran.out, "b'\\x89PNG'\n");
 }
 
+TEST(Execution, PythonHasWhatOrdinaryProgramsUse) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  const char* const programs[] = {
+      "import multiprocessing as m\nwith m.Pool(3) as pool: print(sum(pool.map(abs, range(100))))",
+      "import multiprocessing.shared_memory as m\ns = m.SharedMemory(create=True, size=100); s.close(); s.unlink()",
+      "import subprocess; assert subprocess.run(['sh', '-c', 'exit 3']).returncode == 3",
+      "import asyncio\nasync def f():\n  p = await asyncio.create_subprocess_exec('true'); assert await p.wait() == 0\nasyncio.run(f())",
+      "import threading\nt = [threading.Thread(target=print) for _ in range(20)]; [x.start() for x in t]; [x.join() for x in t]",
+      "import sqlite3; c = sqlite3.connect('a.db'); c.execute('create table t (x)'); c.commit()",
+      "import tempfile, os; f = tempfile.NamedTemporaryFile(); os.fsync(f.fileno())",
+      "import ssl; ssl.create_default_context()",
+      "import socket, threading\ns = socket.create_server(('localhost', 0)); c = socket.create_connection(s.getsockname())",
+      "import time, datetime, zoneinfo, locale; zoneinfo.ZoneInfo('Europe/Berlin'); locale.setlocale(locale.LC_ALL, '')",
+      "import os, getpass, pwd, socket; assert getpass.getuser() == 'sandbox'; assert os.path.expanduser('~') == '/workspace'; socket.gethostbyname(socket.gethostname())",
+      "import os; assert os.cpu_count() >= 1; assert len(os.sched_getaffinity(0)) >= 1; os.getloadavg()",
+      "open('a', 'w').write('x'); import os, shutil; os.rename('a', 'b'); os.link('b', 'c'); os.symlink('b', 'd'); shutil.move('b', '/tmp/b')"};
+  for (const char* program : programs) {
+    const Ran ran = python(*sandbox, program);
+    EXPECT_EQ(ran.result.exit_code, 0) << program << "\n" << ran.err;
+  }
+}
+
+TEST(Execution, NodeHasWhatOrdinaryProgramsUse) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  const char* const programs[] = {
+      "const {Worker} = require('worker_threads'); new Worker('1', {eval: true}).on('exit', process.exit)",
+      "const http = require('http'); const s = http.createServer((q, r) => r.end('x')).listen(0, () => "
+      "fetch('http://localhost:' + s.address().port).then(r => r.text()).then(t => process.exit(t === 'x' ? 0 : 1)))",
+      "require('child_process').execSync('true')",
+      "require('fs').promises.writeFile('/tmp/a', 'x')",
+      "require('zlib').gzip('x', (error) => process.exit(error ? 1 : 0))",
+      "require('crypto').randomUUID(); require('crypto').pbkdf2('a', 'b', 1, 9, 'sha256', () => {})",
+      "if (require('os').cpus().length < 1 || require('os').tmpdir() !== '/tmp') process.exit(1)"};
+  for (const char* program : programs) {
+    const Ran ran = run(*sandbox, {"node", "-e", program});
+    EXPECT_EQ(ran.result.exit_code, 0) << program << "\n" << ran.err;
+  }
+}
+
 TEST(Execution, StandardStreamsStayApart) {
   Machine machine;
   const Ran ran = shell(*machine.sandbox(), "echo out; echo err >&2; exit 3");
