@@ -69,6 +69,8 @@ class CaseReader {
     else if (word == "package") request.packages.push_back(text(rest));
     else if (word == "named") request.file_name = rest;
     else if (word == "timeout") request.timeout = std::chrono::milliseconds(number(rest));
+    else if (word == "stdin-bytes") request.input.assign(number(rest), 'i');
+    else if (word == "disk") request.limits.disk_bytes = number(rest);
     else if (word == "memory") request.limits.memory_bytes = number(rest);
     else if (word == "keep") request.stdout_keep_bytes = request.stderr_keep_bytes = number(rest);
     else if (word == "wheel") take_wheel(request, rest);
@@ -80,7 +82,7 @@ class CaseReader {
 
   void take_pair(ExecutionRequest& request, std::string_view word, std::string_view rest) {
     const auto [name, value] = split(rest);
-    if (word == "file") request.files.push_back({std::string(name), text(value)});
+    if (word == "file") request.files.push_back({unescape(name), text(value)});
     else request.env.emplace_back(std::string(name), text(value));
   }
 

@@ -215,11 +215,14 @@ function compileCommonJs() {
 }
 
 // `await (x)` outside an async function is a call of something named await for CommonJS; nobody
-// means that. In a static block the word is reserved, in functions inside it it is not.
+// means that. In a static block the word is reserved, in functions inside it it is not. What a static
+// block does not take for another reason is judged by its look.
 function meansAwait() {
   if (!/\bawait\b/.test(source)) return false;
   const text = source.replace(/^#!/, "//");
-  return attempt(() => new vm.Script(`(class { static {${text}\n} })`)).error !== undefined;
+  const { error } = attempt(() => new vm.Script(`(class { static {${text}\n} })`));
+  if (error === undefined) return false;
+  return /reserved word/.test(error.message) || /(^|[=;{}(,:?]\s*)await\s*\(/m.test(source);
 }
 
 function compileAsync(text) {
