@@ -21,6 +21,8 @@ missing_packages() {
   # dpkg-query fails when it has never heard of one of them; what it prints is right all the same.
   installed=$({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null || true; } |
     sed -n 's/^installed //p')
+  # Some packages of nodejs bring npm along and conflict with Debian's package of that name.
+  if command -v npm >/dev/null; then installed+=$'\nnpm'; fi
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
 }
 
