@@ -40,6 +40,8 @@ void RunObserver::show_stage_later() {
 
 void RunObserver::on_stage(std::string_view stage) {
   stage_ = stage;
+  // Now it is the program's turn to say something.
+  if (stage_ == "run") return context_.console.clear_progress();
   if (progress_ == Progress::kOn && !stage_.empty()) {
     context_.console.progress(fmt::format("berth: {} ...", stage_));
   }
