@@ -150,6 +150,7 @@ void check_probe(const plugin::LoadedProvider& provider, Checks& checks) {
                       item.ok ? "" : item.remedy});
   }
   for (const plugin::CapabilityRow& row : provider.capabilities()) {
+    if (!row.claimed) continue;
     checks.push_back({row.effective() ? Verdict::kGood : Verdict::kNote, group, row.id,
                       row.effective() ? "claimed, granted, probed and backed" : row.missing, {}});
   }

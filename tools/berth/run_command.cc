@@ -1,5 +1,7 @@
 // berth run: one program, whole. Its output is passed on while it runs; what is said about it comes
 // after it, on standard error.
+#include <fmt/format.h>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -62,6 +64,20 @@ Tried<ExecutionRequest> read_request(const RunOptions& options, const Settings& 
   return request;
 }
 
+// Refuses a provider that says itself that it cannot work here, before anything is recorded.
+tl::expected<void, Failure> check_usable(const plugin::LoadedProvider& provider) {
+  const ProbeReport& probe = provider.probe_report();
+  if (probe.usable) return {};
+  const std::string& id = provider.manifest().id;
+  std::string sentence = fmt::format("provider '{}' does not work here", id);
+  for (const ProbeItem& item : probe.items) {
+    if (!item.ok) sentence += fmt::format("\n  {}: {}; {}", item.name, item.detail, item.remedy);
+  }
+  return failed(Exit::kProvider,
+                Error(ErrorKind::kUnavailable,
+                      sentence + fmt::format("\n  see 'berth doctor --provider {}'", id)));
+}
+
 // Clean-up after dead hosts, beside the run itself.
 class Recovery {
  public:
@@ -98,6 +114,8 @@ Task<Tried<ExecutionResult>> execute_on(Host& host, Context& context, const RunO
   };
   auto provider = co_await host.load(id, std::move(progress));
   if (!provider) co_return tl::unexpected<Failure>(std::move(provider).error());
+  const auto usable = check_usable(*(*provider)->loaded);
+  if (!usable) co_return tl::unexpected<Failure>(usable.error());
   Recovery recovery(context.executor, host, **provider);
   ExecutionResult result = co_await execute((*provider)->services, std::move(request), &observer,
                                             context.cancellation);
