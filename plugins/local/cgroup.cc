@@ -44,9 +44,9 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::string_vie
   return std::nullopt;
 }
 
-std::vector<Mount> cgroup_mounts() {
+std::vector<Mount> cgroup_mounts(const CgroupView& view) {
   std::vector<Mount> found;
-  std::istringstream table(read_small_file("/proc/self/mountinfo", kTableMaxBytes).value_or(""));
+  std::istringstream table(read_small_file(view.mountinfo, kTableMaxBytes).value_or(""));
   std::string line;
   while (std::getline(table, line)) {
     const std::size_t dash = line.find(" - ");
@@ -75,8 +75,8 @@ bool has_word(std::string_view list, std::string_view word, char separator) {
 }
 
 // The group of this process in the hierarchy of `controller`, or in the version 2 tree for "".
-std::optional<std::string> own_group(std::string_view controller) {
-  std::istringstream table(read_small_file("/proc/self/cgroup", kTableMaxBytes).value_or(""));
+std::optional<std::string> own_group(const CgroupView& view, std::string_view controller) {
+  std::istringstream table(read_small_file(view.own_groups, kTableMaxBytes).value_or(""));
   std::string line;
   while (std::getline(table, line)) {
     const std::size_t first = line.find(':');
@@ -198,10 +198,11 @@ std::vector<Controller> offered(const std::string& group, const std::vector<Cont
 
 }  // namespace
 
-CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id) {
+CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id,
+                              const CgroupView& view) {
   CgroupTree tree;
   const std::string leaf = "/berth-" + std::string(id.substr(0, 12));
-  const std::vector<Mount> mounts = cgroup_mounts();
+  const std::vector<Mount> mounts = cgroup_mounts(view);
   std::vector<Controller> wanted{Controller::kMemory, Controller::kPids, Controller::kCpu,
                                  Controller::kCpuAccounting};
   for (const Mount& mount : mounts) {
@@ -211,7 +212,7 @@ CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id) {
       if (has_word(mount.options, name_of(controller), ',')) base.controllers.push_back(controller);
     }
     if (base.controllers.empty()) continue;
-    const auto own = own_group(name_of(base.controllers.front()));
+    const auto own = own_group(view, name_of(base.controllers.front()));
     if (parent.empty() && !own) continue;
     for (const Controller controller : base.controllers) std::erase(wanted, controller);
     base.folder = below(mount, parent.empty() ? *own : parent) + leaf;
@@ -221,7 +222,7 @@ CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id) {
     if (!mount.unified) continue;
     CgroupBase base;
     base.unified = true;
-    const auto own = own_group("");
+    const auto own = own_group(view, "");
     if (parent.empty() && !own) continue;
     std::string place = below(mount, parent.empty() ? *own : parent);
     base.controllers = offered(place, wanted);

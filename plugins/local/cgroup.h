@@ -63,11 +63,18 @@ class SandboxCgroup {
   std::vector<CgroupBase> places_;  // `folder` is the sandbox's own
 };
 
+// Where the kernel says what it has, for this process.
+struct CgroupView {
+  std::string mountinfo = "/proc/self/mountinfo";
+  std::string own_groups = "/proc/self/cgroup";
+};
+
 class CgroupTree {
  public:
   // Looks at the machine. `parent` is a path inside every hierarchy, or empty for the place of this
   // process; `id` tells installations on one machine apart. Makes nothing.
-  static CgroupTree detect(const std::string& parent, std::string_view id);
+  static CgroupTree detect(const std::string& parent, std::string_view id,
+                           const CgroupView& view = {});
 
   // Makes the bases, once; later calls return the first answer. Empty when every controller can be
   // had; else a sentence that says what is missing.

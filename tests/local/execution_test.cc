@@ -123,7 +123,7 @@ TEST(Execution, WallTimeEndsACommandAndAllItStarted) {
   Machine machine;
   const auto sandbox = machine.sandbox();
   Command command;
-  command.timeout = milliseconds(300);
+  command.timeout = milliseconds(2000);
   const Ran ran = shell(*sandbox, "trap '' TERM INT; (setsid sleep 1000 &) ; echo begun; sleep 1000", command);
   EXPECT_EQ(ran.result.cause, Cause::kWall);
   EXPECT_EQ(ran.out, "begun\n");
