@@ -162,6 +162,10 @@ Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing,
     return fail(ErrorKind::kConflict,
                 fmt::format("receipt '{}' belongs to another call of owner '{}'", receipt.name,
                             earlier->owner));
+  if (earlier->cost && receipt.cost && *earlier->cost != *receipt.cost)
+    return fail(ErrorKind::kConflict,
+                fmt::format("receipt '{}' is recorded with {}, not {}", receipt.name,
+                            earlier->cost->to_string(), receipt.cost->to_string()));
   // A known receipt stands: later news never raises or lowers it.
   if (earlier->cost || !receipt.cost) return std::move(*earlier);
   receipt.recorded_at = earlier->recorded_at;

@@ -1,6 +1,7 @@
 #include "tests/support/harness.h"
 
 #include <chrono>
+#include <thread>
 
 namespace berth::testing {
 namespace {
@@ -10,10 +11,30 @@ constexpr int kStepsMax = 100'000;
 
 }  // namespace
 
+Task<Status> CountingStore::commit(UnitOfWork work) {
+  unanswered_ += 1;
+  Status status = co_await inner_.commit(std::move(work));
+  unanswered_ -= 1;
+  co_return status;
+}
+
+Task<Status> CountingStore::read(UnitOfWork work) {
+  unanswered_ += 1;
+  Status status = co_await inner_.read(std::move(work));
+  unanswered_ -= 1;
+  co_return status;
+}
+
+Harness::Harness(Store* store) {
+  if (store != nullptr) store_.emplace(*store);
+  start_host();
+}
+
 TestHost& Harness::start_host(std::string account) {
   const int id = static_cast<int>(hosts_.size());
   hosts_.push_back(std::make_unique<TestHost>(world, rows, cloud, holders, id,
-                                              model_scope(std::move(account)), store_));
+                                              model_scope(std::move(account)),
+                                              store_ ? &*store_ : nullptr));
   return *hosts_.back();
 }
 
@@ -30,12 +51,9 @@ bool Harness::step() {
     return true;
   }
   // A store with threads of its own answers in real time, not in the world's.
-  if (store_ != nullptr) {
-    for (const auto& host : hosts_) {
-      if (host == nullptr) continue;
-      host->loop().restart();
-      if (host->loop().run_for(std::chrono::milliseconds(20)) > 0) return true;
-    }
+  if (store_ && store_->unanswered() > 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return true;
   }
   return world.fire_timer().has_value();
 }
@@ -43,7 +61,7 @@ bool Harness::step() {
 bool Harness::step_until(const std::function<bool()>& done) {
   for (int i = 0; i < kStepsMax; ++i) {
     if (done()) return true;
-    if (!step() && store_ == nullptr) break;
+    if (!step()) break;
   }
   ADD_FAILURE() << "nothing is left to happen, and what was waited for has not happened";
   return false;

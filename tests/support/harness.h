@@ -22,10 +22,23 @@ class NoOutput : public OutputSink {
   void on_resume(std::function<void()>) override {}
 };
 
+// Counts what a store with threads of its own has yet to answer.
+class CountingStore : public Store {
+ public:
+  explicit CountingStore(Store& inner) : inner_(inner) {}
+  Task<Status> commit(UnitOfWork work) override;
+  Task<Status> read(UnitOfWork work) override;
+  int unanswered() const { return unanswered_; }
+
+ private:
+  Store& inner_;
+  int unanswered_ = 0;
+};
+
 class Harness {
  public:
   // Another store than the one in memory, given by a test that is run over several.
-  explicit Harness(Store* store = nullptr) : store_(store) { start_host(); }
+  explicit Harness(Store* store = nullptr);
 
   // The newest host.
   TestHost& host() { return *hosts_.back(); }
@@ -68,7 +81,7 @@ class Harness {
  private:
   bool step();
 
-  Store* store_;
+  std::optional<CountingStore> store_;
   std::vector<std::unique_ptr<TestHost>> hosts_;
 };
 
