@@ -122,7 +122,7 @@ TEST(Durability, AKilledProviderLeavesNothingRunningAndItsNameIsCleanedByAnother
 TEST(Durability, ASandboxEndsByItselfWhenItsTimeIsOver) {
   Machine machine;
   CreateSpec spec;
-  spec.lifetime = std::chrono::milliseconds(300);
+  spec.lifetime = std::chrono::milliseconds(3000);
   const auto sandbox = machine.sandbox(spec);
   const Ran ran = shell(*sandbox, "sleep 1000");
   EXPECT_EQ(ran.result.cause, Cause::kLost);
