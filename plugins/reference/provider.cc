@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 
 #include "berth/answer.hpp"
 #include "berth/detail/receive.hpp"
@@ -71,6 +72,11 @@ void Reference::act(berth_op op, const Rule& rule, const Action& action, const S
   } catch (const Failure& failure) {
     answer_failure(host_, op, failure.outcome_class(), failure.code(), failure.message());
     end();
+  } catch (const std::exception& other) {
+    // Nothing is known about how far it came, so nothing is asserted. [ERR-001]
+    answer_failure(host_, op, OutcomeClass::kUnset, Code::kInternal,
+                   std::string("reference: ") + other.what());
+    end();
   }
 }
 
@@ -113,8 +119,8 @@ void Reference::answer_or_fail(berth_op op, const Rule& rule, const Step& answer
 }
 
 void Reference::open(berth_op op, const berth_open_spec* from) {
-  const OpenSpec spec = detail::to_value(from);
   try {
+    const OpenSpec spec = detail::to_value(from);
     auto script = std::make_unique<Script>(spec.config_json);
     auto entries = script->keeps_files()
                        ? Entries::in_folder(std::string(spec.state_dir) + "/entries")
@@ -289,7 +295,13 @@ void Reference::require_sandbox(const std::string& name) {
 // [RUN-001] [STRM-004]
 void Reference::run(berth_op op, berth_str ref, const berth_command* from) {
   if (!begin(op)) return;
-  const Command command = detail::to_value(from);
+  Command command;
+  try {
+    command = detail::to_value(from);
+  } catch (const Failure& failure) {
+    answer_failure(host_, op, failure.outcome_class(), failure.code(), failure.message());
+    return end();
+  }
   const Rule& rule = script_->next(Slot::kRun, command.argv);
   const std::string name = name_of(detail::view(ref));
   const auto program = std::make_shared<Program>(host_, op, rule);

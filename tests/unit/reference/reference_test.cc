@@ -225,6 +225,14 @@ TEST_F(Reference, FilesGoInWholeOrNotAtAll) {
   EXPECT_EQ(host_.put_file("ref-other", "/a", "x").code, Code::kNotFound);
 }
 
+TEST_F(Reference, AnArgumentItCannotUseIsRejectedAndNotThrown) {
+  open("");
+  ASSERT_TRUE(host_.create("berth-1").done());
+  EXPECT_EQ(host_.run("ref-berth-1", {.argv = {}}).outcome_class, OutcomeClass::kRejected);
+  EXPECT_EQ(host_.put_file("ref-berth-1", "relative", "x").outcome_class, OutcomeClass::kRejected);
+  EXPECT_EQ(host_.create("../escape").outcome_class, OutcomeClass::kRejected);
+}
+
 TEST_F(Reference, AListIsPagedAndKnowsItsTag) {
   open("");
   for (int i = 0; i < 300; ++i)
