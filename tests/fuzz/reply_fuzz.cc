@@ -32,6 +32,11 @@ class Bytes {
     if (choice == 254) return {reinterpret_cast<const char*>(data_), 1u << 20};
     return {reinterpret_cast<const char*>(data_), std::min<std::uint64_t>(choice, size_)};
   }
+  // A message is cut rather than refused, so that its length must be true.
+  berth_str message() {
+    const std::uint64_t wanted = next<std::uint8_t>();
+    return {reinterpret_cast<const char*>(data_), std::min<std::uint64_t>(wanted, size_)};
+  }
   std::uint32_t size_of(std::size_t real) {
     const auto choice = next<std::uint8_t>();
     return choice < 240 ? static_cast<std::uint32_t>(real) : next<std::uint32_t>() % 8;
@@ -63,7 +68,7 @@ void fill(Bytes& in, Results& r) {
   for (std::uint8_t left = in.next<std::uint8_t>() % 8; left > 0; --left) {
     r.listed.push_back({in.size_of(sizeof(berth_listed)), in.next<std::uint8_t>() % 8u, in.text(), in.text(),
                         in.next<std::uint64_t>(), in.text()});
-    r.capabilities.push_back({in.size_of(sizeof(berth_capability)), in.next<std::uint8_t>() % 3u, in.text(), in.text()});
+    r.capabilities.push_back({in.size_of(sizeof(berth_capability)), in.next<std::uint8_t>() % 3u, in.text(), in.message()});
   }
   const berth_pair_list pairs{r.pairs.data(), r.pairs.size()};
   r.usage = {in.size_of(sizeof r.usage), in.next<std::uint8_t>() % 2u, 1, in.next<std::uint64_t>(), 2, 3, 4, 5};
@@ -111,9 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   outcome.retry_after_ms = in.next<std::uint64_t>();
   Results results;
   fill(in, results);
-  // A message is cut rather than refused, so its length must be true.
-  outcome.message = in.text();
-  if (outcome.message.len > size) outcome.message = {};
+  outcome.message = in.message();
   outcome.stage = in.text();
   outcome.result = in.next<std::uint8_t>() % 16 == 0 ? nullptr : result_for(results, slot);
   std::vector<Violation> violations;
