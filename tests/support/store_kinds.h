@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct StoreKind {
 };
 
 std::vector<StoreKind> store_kinds();
+
+// How a test's name and messages show it.
+inline void PrintTo(const StoreKind& kind, std::ostream* stream) { *stream << kind.name; }
 
 }  // namespace berth::testing
 
