@@ -4,6 +4,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/json/value.hpp>
+#include <functional>
 #include <string_view>
 
 #include "core/lifecycle/cancellation.h"
@@ -22,6 +23,8 @@ struct Context {
   // Rises with SIGINT, SIGTERM and SIGHUP; interrupted_by says which came first.
   Cancellation& cancellation;
   const int& interrupted_by;  // 0: none
+  // Called once everything that may block is read: before that, a signal just ends the process.
+  std::function<void()> watch_signals;
 };
 
 // Prints a document for --json, indented, with a newline at its end.

@@ -9,7 +9,9 @@ Interruptions::Interruptions(boost::asio::any_io_executor executor, Cancellation
                              std::function<void()> on_impatience)
     : signals_(std::move(executor)),
       cancellation_(cancellation),
-      on_impatience_(std::move(on_impatience)) {
+      on_impatience_(std::move(on_impatience)) {}
+
+void Interruptions::start() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;

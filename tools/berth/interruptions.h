@@ -21,6 +21,8 @@ class Interruptions {
   Interruptions(const Interruptions&) = delete;
   Interruptions& operator=(const Interruptions&) = delete;
 
+  // From here on signals cancel; until then they have the action they had.
+  void start();
   const int& first_signal() const { return first_signal_; }  // 0: none yet
   // Lets the event loop end.
   void stop();

@@ -46,8 +46,11 @@ int run_command(Invocation invocation, Console& console, const EnvironmentLookup
     console.note("still waiting until the sandbox is confirmed gone; this is bounded, and what "
                  "is not settled by then is kept for 'berth reconcile'");
   });
-  Context context{loop.get_executor(), console,      environment,
-                  invocation.common,   cancellation, interruptions.first_signal()};
+  Context context{loop.get_executor(), console,
+                  environment,         invocation.common,
+                  cancellation,        interruptions.first_signal(),
+                  [&interruptions] { interruptions.start(); }};
+  if (!std::holds_alternative<RunOptions>(invocation.command)) context.watch_signals();
   int exit = to_int(Exit::kInternal);
   std::exception_ptr thrown;
   boost::asio::co_spawn(loop, std::visit(Dispatch{context}, invocation.command),

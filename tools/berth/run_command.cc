@@ -130,6 +130,7 @@ Task<int> run_program(Context& context, RunOptions options) {
   if (!settings) co_return report(context, settings.error());
   auto request = read_request(options, *settings);
   if (!request) co_return report(context, request.error());
+  context.watch_signals();
   const std::string title = request->title;
   auto host = Host::open(context);
   if (!host) co_return report(context, host.error());

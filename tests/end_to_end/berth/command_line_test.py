@@ -208,6 +208,19 @@ class ProgramFiles(BerthCase):
         self.assertEqual(done.returncode, cli.INPUT, done.stderr)
         self.assertIn("standard input", done.stderr)
 
+    def test_a_signal_ends_the_waiting_for_a_program_that_never_comes(self):
+        process = self.start("run", "-", stdin=subprocess.PIPE)
+        process.stdin.write(b"print(1)")
+        process.stdin.flush()
+        cli.wait_until(lambda: self.is_asleep(process.pid),
+                       "berth waits for its program")
+        process.send_signal(cli.signal.SIGINT)
+        self.assertEqual(process.wait(cli.TIMEOUT_SECONDS), -cli.signal.SIGINT)
+
+    @staticmethod
+    def is_asleep(pid):
+        return "\nState:\tS" in Path(f"/proc/{pid}/status").read_text()
+
     def test_input_files_are_checked_before_anything_runs(self):
         program = self.file("p.py", "")
         self.assertIn("nowhere.csv", self.refused(program, "--file", "nowhere.csv"))
