@@ -118,7 +118,7 @@ void Allocations::examine_layers() {
     if (probed.layers[i].error != 0) missing(layer, error_text(probed.layers[i].error));
   }
   layers_.landlock_level = probed.layers[static_cast<std::uint32_t>(Layer::kLandlock)].level;
-  const std::string cgroup_problem = cgroups_.prepare();
+  const std::string cgroup_problem = cgroups_.try_out();
   if (!cgroup_problem.empty()) missing(Layer::kCgroup, cgroup_problem);
 }
 
@@ -385,6 +385,7 @@ bool Allocations::end_and_clean(std::string_view name, const Record& record,
   const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
   if (!remove_cgroups(folders, static_cast<int>(std::max<milliseconds::rep>(left, 100)))) return false;
   remove_foreign_bases(record.cgroup_folders);
+  cgroups_.release();
   return true;
 }
 

@@ -143,6 +143,30 @@ std::string enable_unified(const CgroupBase& base) {
   return {};
 }
 
+std::string make_base(const CgroupBase& base) {
+  if (!make_folder(base.folder)) {
+    return "cannot make " + base.folder + ": " + error_text(errno) +
+           "; delegate a group to this user and name it in cgroupParent";
+  }
+  return base.unified ? enable_unified(base) : std::string();
+}
+
+// The sandbox's own folder, and the base above it where this is the first. Another process may take an
+// empty base away in between, which is a reason to do it again and not to fail.
+std::string make_place(const CgroupBase& place) {
+  constexpr int kAttempts = 20;
+  CgroupBase base = place;
+  base.folder = place.folder.substr(0, place.folder.rfind('/'));
+  std::string problem;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    problem = make_base(base);
+    if (problem.empty() && mkdir(place.folder.c_str(), 0755) == 0) return {};
+    if (problem.empty()) problem = "cannot make " + place.folder + ": " + error_text(errno);
+    if (folder_exists(base.folder)) break;
+  }
+  return problem;
+}
+
 std::string set_limit(const std::string& path, const std::string& value, bool optional = false) {
   const int error = write_control(path, value);
   if (error == 0 || (optional && error == ENOENT)) return {};
@@ -249,19 +273,12 @@ CgroupTree CgroupTree::detect(const std::string& parent, std::string_view id,
   return tree;
 }
 
-std::string CgroupTree::prepare() {
-  if (prepared_ || !problem_.empty()) return problem_;
-  prepared_ = true;
+std::string CgroupTree::try_out() {
   for (const CgroupBase& base : bases_) {
-    if (!make_folder(base.folder)) {
-      problem_ = "cannot make " + base.folder + ": " + error_text(errno) +
-                 "; delegate a group to this user and name it in cgroupParent";
-    } else if (base.unified) {
-      problem_ = enable_unified(base);
-    }
     if (!problem_.empty()) break;
+    problem_ = make_base(base);
   }
-  if (!problem_.empty()) release();
+  release();
   return problem_;
 }
 
@@ -288,9 +305,8 @@ SandboxCgroup::SandboxCgroup(const std::vector<CgroupBase>& bases, std::string_v
 
 std::string SandboxCgroup::make(const CgroupLimits& limits) const {
   for (const CgroupBase& place : places_) {
-    if (mkdir(place.folder.c_str(), 0755) != 0) {
-      return "cannot make " + place.folder + ": " + error_text(errno);
-    }
+    const std::string missing = make_place(place);
+    if (!missing.empty()) return missing;
     for (const Controller controller : place.controllers) {
       std::string problem;
       if (controller == Controller::kMemory) {

@@ -44,7 +44,8 @@ class SandboxCgroup {
   SandboxCgroup() = default;
   SandboxCgroup(const std::vector<CgroupBase>& bases, std::string_view name);
 
-  // Makes the folders and sets the limits. Empty, or what went wrong.
+  // Makes the folders, and the bases where they are the first, and sets the limits. Empty, or what went
+  // wrong.
   std::string make(const CgroupLimits& limits) const;
 
   // The absolute folders.
@@ -76,9 +77,9 @@ class CgroupTree {
   static CgroupTree detect(const std::string& parent, std::string_view id,
                            const CgroupView& view = {});
 
-  // Makes the bases, once; later calls return the first answer. Empty when every controller can be
+  // Shows that sandboxes could be made here, and leaves nothing. Empty when every controller can be
   // had; else a sentence that says what is missing.
-  std::string prepare();
+  std::string try_out();
 
   SandboxCgroup sandbox(std::string_view name) const { return SandboxCgroup(bases_, name); }
   const std::vector<CgroupBase>& bases() const { return bases_; }
@@ -86,13 +87,12 @@ class CgroupTree {
   // One line for people: which controller comes from where.
   std::string describe() const;
 
-  // Removes the bases when no sandbox is in them.
+  // Removes the bases in which no sandbox is.
   void release() const;
 
  private:
   std::vector<CgroupBase> bases_;
   std::string problem_;
-  bool prepared_ = false;
 };
 
 // Ends every process in these folders and removes them. True when none of them exists any more.

@@ -105,7 +105,7 @@ TEST_F(LocalCgroup, AMountOfASubtreeIsSeenFromItsRoot) {
 TEST_F(LocalCgroup, WhatNoHierarchyHasIsNamed) {
   mount("memory", "cgroup", "rw,memory");
   own("3:memory:/");
-  EXPECT_EQ(detect().prepare(), "no hierarchy has the controller pids, cpu");
+  EXPECT_EQ(detect().try_out(), "no hierarchy has the controller pids, cpu");
   EXPECT_EQ(folders(detect()).size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/memory/berth-0123456789ab")) << "and nothing is made";
 }
@@ -113,14 +113,14 @@ TEST_F(LocalCgroup, WhatNoHierarchyHasIsNamed) {
 TEST_F(LocalCgroup, AMachineWithoutAnyIsToldToo) {
   own("0::/");
   std::ofstream(view_.mountinfo) << "";
-  EXPECT_EQ(detect().prepare(), "no hierarchy has the controller memory, pids, cpu");
+  EXPECT_EQ(detect().try_out(), "no hierarchy has the controller memory, pids, cpu");
 }
 
 TEST_F(LocalCgroup, AParentThatDoesNotExistOffersNothing) {
   mount("cg", "cgroup2", "rw");
   controllers("cg", "cpu memory pids");
   own("0::/");
-  const std::string problem = CgroupTree::detect("/missing", "0123456789abcdef", view_).prepare();
+  const std::string problem = CgroupTree::detect("/missing", "0123456789abcdef", view_).try_out();
   EXPECT_NE(problem.find("no hierarchy has the controller"), std::string::npos) << problem;
 }
 
