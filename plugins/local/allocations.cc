@@ -99,12 +99,25 @@ Allocations::Allocations(Config config, std::string state_dir, std::string owner
   if (!problem.empty()) throw Failure::rejected(Code::kUnavailable, problem);
   store_.tidy();
   examine_layers();
+  remove_dead_trials();
 }
 
 Allocations::~Allocations() {
   for (const auto& [name, sandbox] : held_) sandbox->detach();
   held_.clear();
   cgroups_.release();
+}
+
+// Left by a provider that was killed while it tried the machine out.
+void Allocations::remove_dead_trials() {
+  for (const std::string& name : store_.names()) {
+    if (!name.starts_with(kTrialPrefix) || store_.liveness(name) != Liveness::kDead) continue;
+    try {
+      destroy(name, std::chrono::seconds(5));
+    } catch (const Failure&) {
+      // What does not end now is tried again at the next opening; it is in nobody's way.
+    }
+  }
 }
 
 void Allocations::examine_layers() {

@@ -63,6 +63,7 @@ class Allocations {
   struct Making;
 
   void examine_layers();
+  void remove_dead_trials();
   void refuse_missing_layers() const;
   std::shared_ptr<Sandbox> launch(std::string_view name, const CreateSpec& spec, Making* making);
   void await_ready(int socket, std::string_view name) const;
@@ -87,6 +88,9 @@ class Allocations {
 };
 
 std::string reference_of(std::string_view name);
+
+// Trial sandboxes of the provider's own, which no host knows. Dead ones go when a provider opens.
+inline constexpr std::string_view kTrialPrefix = "local-trial-";
 
 }  // namespace berth::local
 

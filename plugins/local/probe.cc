@@ -142,7 +142,7 @@ ProbeReport probe_machine(Allocations& allocations) {
   ProbeReport report;
   report.backend = kernel_name();
   add_layers(allocations, &report);
-  const std::string name = "probe-" + random_hex(8);
+  const std::string name = std::string(kTrialPrefix) + random_hex(8);
   ProbeItem trial{"sandbox", false, "", ""};
   try {
     const auto sandbox = allocations.create(name, CreateSpec{});

@@ -122,6 +122,20 @@ TEST(Durability, AKilledProviderLeavesNothingRunningAndItsNameIsCleanedByAnother
   EXPECT_EQ(machine.allocations().lookup(name).presence, Presence::kAbsentNow);
 }
 
+TEST(Durability, ATrialOfAKilledProviderIsCleanedByTheNext) {
+  Machine machine;
+  const std::string name = Machine::fresh_name(std::string(kTrialPrefix) + "x");
+  Driver holder(machine.state_dir(), {"hold", name});
+  ASSERT_EQ(holder.line(), "held");
+  const auto folders = cgroups_of(machine, name);
+  holder.kill_now();
+  EXPECT_TRUE(eventually(
+      [&] { return StateStore(machine.state_dir()).liveness(name) == Liveness::kDead; }));
+  const auto next = machine.another();
+  EXPECT_EQ(next->lookup(name).presence, Presence::kAbsentNow);
+  EXPECT_FALSE(any_exists(folders));
+}
+
 TEST(Durability, ASandboxEndsByItselfWhenItsTimeIsOver) {
   Machine machine;
   CreateSpec spec;
