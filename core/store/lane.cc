@@ -94,9 +94,8 @@ void answer(std::vector<std::unique_ptr<Pending>> batch) {
   auto first = batch.begin();
   while (first != batch.end()) {
     const asio::any_io_executor executor = (*first)->executor();
-    const auto last = std::find_if(first, batch.end(), [&](const auto& unit) {
-      return unit->executor() != executor;
-    });
+    const auto last = std::find_if(first, batch.end(),
+                                   [&](const auto& unit) { return unit->executor() != executor; });
     std::vector<std::unique_ptr<Pending>> part(std::make_move_iterator(first),
                                                std::make_move_iterator(last));
     first = last;
@@ -161,7 +160,8 @@ Task<Status> Lane::submit(UnitOfWork work) {
     if (push(queue, unit)) return;
     unit->status = fail(ErrorKind::kLimit,
                         fmt::format("{} has {} units of work waiting, which is all it takes; run "
-                                    "fewer calls at once", name, queue->units_max));
+                                    "fewer calls at once",
+                                    name, queue->units_max));
     const asio::any_io_executor executor = unit->executor();
     asio::post(executor, [unit = std::move(unit)] { unit->resume(); });
   };

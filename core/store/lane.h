@@ -1,9 +1,9 @@
 // Lane: one thread that works off a bounded queue of units and answers the coroutines that wait.
 //
 // Callers are coroutines on any executor; each is resumed on its own. What is queued while the
-// thread works forms the next batch, so that one commit serves all of it, and a caller that is alone
-// never waits for company. Answers of one batch reach an executor as one piece of work, and what the
-// callers queue in turn while that piece runs wakes the thread once, at its end.
+// thread works forms the next batch, so that one commit serves all of it, and a caller that is
+// alone never waits for company. Answers of one batch reach an executor as one piece of work, and
+// what the callers queue in turn while that piece runs wakes the thread once, at its end.
 #ifndef BERTH_CORE_STORE_LANE_H_
 #define BERTH_CORE_STORE_LANE_H_
 
@@ -37,8 +37,8 @@ class Lane {
   using Batch = std::span<const std::unique_ptr<Pending>>;
 
   // `run` sets the status of every unit of a batch; `idle` is called after its answers are on their
-  // way. Both run on the lane's thread and must not throw. `name` is for the error when the queue is
-  // full.
+  // way. Both run on the lane's thread and must not throw. `name` is for the error when the queue
+  // is full.
   Lane(std::string name, std::size_t queue_max, std::size_t batch_max,
        std::function<void(Batch)> run, std::function<void()> idle);
   // Works off what is queued, then ends the thread.

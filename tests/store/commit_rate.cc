@@ -93,9 +93,10 @@ int measure(const std::filesystem::path& folder, Seconds budget, std::span<const
     const double rate = static_cast<double>(load.done) / Seconds(now() - start).count();
     const auto counters = (*store)->counters();
     std::sort(load.took_us.begin(), load.took_us.end());
-    fmt::print("{:2} in flight: {:.0f} runs/s, {:.2f} of raw; median {:.0f} us; {:.1f} units a commit\n",
-               in_flight, rate, rate / raw, load.took_us[load.took_us.size() / 2],
-               static_cast<double>(counters.units) / static_cast<double>(counters.commits));
+    fmt::print(
+        "{:2} in flight: {:.0f} runs/s, {:.2f} of raw; median {:.0f} us; {:.1f} units a commit\n",
+        in_flight, rate, rate / raw, load.took_us[load.took_us.size() / 2],
+        static_cast<double>(counters.units) / static_cast<double>(counters.commits));
   }
   std::filesystem::remove_all(inside);
   return 0;

@@ -28,8 +28,7 @@ class Crowd {
       out = co_await store.commit(std::move(unit));
     };
     tasks_.push_back([this, ask, work = std::move(work), index = answers_.size() - 1] {
-      boost::asio::co_spawn(loop_, ask(store_, work, answers_[index]),
-                            boost::asio::detached);
+      boost::asio::co_spawn(loop_, ask(store_, work, answers_[index]), boost::asio::detached);
     });
   }
 
@@ -38,7 +37,8 @@ class Crowd {
     std::promise<void> held;
     std::promise<void> let_go;
     std::shared_future<void> wait_for = let_go.get_future().share();
-    auto hold = [](Store& store, std::promise<void>& in, std::shared_future<void> until) -> Task<void> {
+    auto hold = [](Store& store, std::promise<void>& in,
+                   std::shared_future<void> until) -> Task<void> {
       auto told = std::make_shared<bool>(false);
       UnitOfWork work = [&in, until, told](Transaction&) -> Status {
         if (!std::exchange(*told, true)) in.set_value();

@@ -87,10 +87,9 @@ int on_shm_unmap(sqlite3_file* f, int remove) {
 }
 
 constexpr sqlite3_io_methods kMethods = {
-    2,              on_close,       on_read,   on_write,    on_truncate,
-    on_sync,        on_file_size,   on_lock,   on_unlock,   on_check_lock,
-    on_control,     on_sector_size, on_device, on_shm_map,  on_shm_lock,
-    on_shm_barrier, on_shm_unmap,   nullptr,   nullptr,
+    2,           on_close,       on_read,       on_write,   on_truncate,    on_sync,   on_file_size,
+    on_lock,     on_unlock,      on_check_lock, on_control, on_sector_size, on_device, on_shm_map,
+    on_shm_lock, on_shm_barrier, on_shm_unmap,  nullptr,    nullptr,
 };
 
 int on_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {

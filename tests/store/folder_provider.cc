@@ -83,8 +83,7 @@ Task<Answer<Created>> FolderProvider::create(OperationContext, std::string name,
   if (is_there(folder_ / "fenced" / name))
     co_return rejected<Created>(OutcomeCode::kConflict, "the name is fenced");
   record("create", name);
-  const auto made =
-      os::open_file(folder_ / "alive" / name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  const auto made = os::open_file(folder_ / "alive" / name, O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!made) co_return rejected<Created>(OutcomeCode::kConflict, "the name exists");
   Answer<Created> answer{Outcome::make_done(), {}};
   answer.value.name = name;

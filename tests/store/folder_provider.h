@@ -24,7 +24,8 @@ class FolderProvider final : public Provider {
   void on_late_answer(std::function<void(LateAnswer)>) override {}
   Task<Answer<ProbeReport>> probe(OperationContext context) override;
   Task<Answer<Scope>> scope(OperationContext context) override;
-  Task<Answer<Created>> create(OperationContext context, std::string name, CreateSpec spec) override;
+  Task<Answer<Created>> create(OperationContext context, std::string name,
+                               CreateSpec spec) override;
   Task<Answer<Found>> lookup(OperationContext context, std::string name) override;
   Task<Answer<Found>> fence(OperationContext context, std::string name) override;
   Task<Answer<RunEnd>> run(OperationContext context, std::string ref, Command command,

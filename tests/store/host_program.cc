@@ -90,11 +90,16 @@ Task<BodyResult> run_once(Sandbox& sandbox, std::vector<std::string> argv) {
 
 std::string word(CallEnd::Status status) {
   switch (status) {
-    case CallEnd::Status::kCompleted: return "completed";
-    case CallEnd::Status::kCancelled: return "cancelled";
-    case CallEnd::Status::kInfrastructureError: return "infrastructure";
-    case CallEnd::Status::kRefused: return "refused";
-    case CallEnd::Status::kUncertain: return "uncertain";
+    case CallEnd::Status::kCompleted:
+      return "completed";
+    case CallEnd::Status::kCancelled:
+      return "cancelled";
+    case CallEnd::Status::kInfrastructureError:
+      return "infrastructure";
+    case CallEnd::Status::kRefused:
+      return "refused";
+    case CallEnd::Status::kUncertain:
+      return "uncertain";
   }
   return "";
 }

@@ -13,12 +13,12 @@
 namespace berth {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 using test::FaultVfs;
 using test::FileCall;
 using test::FolderProvider;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class NoDispatch : public ::testing::Test {
  protected:
@@ -42,7 +42,8 @@ class NoDispatch : public ::testing::Test {
 
   test::Folder state;
   std::unique_ptr<HostLock> lock = HostLock::acquire(state.path()).value();
-  std::unique_ptr<SqliteStore> store = test::open_store({.path = state / "berth.db", .vfs = FaultVfs::name()});
+  std::unique_ptr<SqliteStore> store =
+      test::open_store({.path = state / "berth.db", .vfs = FaultVfs::name()});
   FolderProvider provider{state / "cloud"};
   SystemClock clock;
   LifecycleServices services{.store = *store,

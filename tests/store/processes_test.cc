@@ -41,8 +41,8 @@ class Processes : public ::testing::Test {
       if (line.starts_with("create ")) ++creates[line.substr(7)];
     for (const auto& [name, count] : creates) EXPECT_EQ(count, 1) << name;
     int completed = 0;
-    const auto intents = value_of<std::vector<Intent>>(
-        *store, [](Transaction& rows) { return rows.intents({}); });
+    const auto intents =
+        value_of<std::vector<Intent>>(*store, [](Transaction& rows) { return rows.intents({}); });
     for (const Intent& intent : intents) {
       EXPECT_EQ(intent.state, IntentState::kReleased) << intent.name;
       const std::string name = intent.name;
@@ -58,9 +58,9 @@ class Processes : public ::testing::Test {
       completed += done;
     }
     for (const auto& [name, count] : creates) {
-      EXPECT_TRUE(std::any_of(intents.begin(), intents.end(),
-                              [&name](const Intent& intent) { return intent.name == name; }))
-          << "a sandbox without an intent";
+      EXPECT_TRUE(std::any_of(intents.begin(), intents.end(), [&name](const Intent& intent) {
+        return intent.name == name;
+      })) << "a sandbox without an intent";
     }
     check_ledger(*store, completed);
     return completed;
@@ -83,18 +83,19 @@ TEST_F(Processes, WritersInSeveralProcessesLoseNothingAndTearNothing) {
   std::vector<std::unique_ptr<HostProcess>> hosts;
   for (const char* owner : {"a", "b", "c", "d"}) {
     hosts.push_back(std::make_unique<HostProcess>(
-        BERTH_STORE_HOST, state.path(), std::vector<std::string>{"units", owner, std::to_string(kUnits)}));
+        BERTH_STORE_HOST, state.path(),
+        std::vector<std::string>{"units", owner, std::to_string(kUnits)}));
   }
   for (const auto& host : hosts) {
     EXPECT_EQ(host->lines().size(), std::size_t{kUnits});
     EXPECT_EQ(host->end().exit_code, 0);
   }
   const auto store = open();
-  const auto intents = value_of<std::vector<Intent>>(
-      *store, [](Transaction& rows) { return rows.intents({}); });
+  const auto intents =
+      value_of<std::vector<Intent>>(*store, [](Transaction& rows) { return rows.intents({}); });
   EXPECT_EQ(intents.size(), std::size_t{4 * kUnits});
-  const auto receipts = value_of<std::vector<Receipt>>(
-      *store, [](Transaction& rows) { return rows.receipts({}); });
+  const auto receipts =
+      value_of<std::vector<Receipt>>(*store, [](Transaction& rows) { return rows.receipts({}); });
   EXPECT_EQ(receipts.size(), intents.size());
   for (const Intent& intent : intents) {
     EXPECT_EQ(intent.state, IntentState::kReleased);
@@ -128,8 +129,9 @@ TEST_F(Processes, WhatWasAnsweredSurvivesKillAndNoUnitIsHalfThere) {
       const bool done = intent.state == IntentState::kReleased;
       EXPECT_EQ(receipt.has_value(), done) << name;
       EXPECT_EQ(intent.result.has_value(), done) << name;
-      const std::size_t expected =
-          done ? 5 : intent.state == IntentState::kCreated ? 2 : std::size_t{1};
+      const std::size_t expected = done                                    ? 5
+                                   : intent.state == IntentState::kCreated ? 2
+                                                                           : std::size_t{1};
       EXPECT_EQ(lines_of.size(), expected) << name;
       if (done) released.insert(name);
     }
@@ -148,7 +150,8 @@ TEST_F(Processes, HostsThatShareCallsMakeOneSandboxAndOneReceiptForEach) {
       arguments.push_back(fmt::format("shared-{}", i));
       arguments.push_back(fmt::format("own-{}-{}", host, i));
     }
-    hosts.push_back(std::make_unique<HostProcess>(BERTH_STORE_HOST, state.path(), std::move(arguments)));
+    hosts.push_back(
+        std::make_unique<HostProcess>(BERTH_STORE_HOST, state.path(), std::move(arguments)));
   }
   std::map<std::string, int> first_answers;
   for (const auto& host : hosts) {

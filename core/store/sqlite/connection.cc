@@ -27,9 +27,9 @@ std::string_view as_view(const unsigned char* text, int bytes) {
                                             static_cast<std::size_t>(bytes));
 }
 
-// SQLite would create the file with the process's umask; what is in it is nobody else's. An existing
-// file is only looked at by name: closing any descriptor of it would drop the POSIX locks of every
-// other connection of this process.
+// SQLite would create the file with the process's umask; what is in it is nobody else's. An
+// existing file is only looked at by name: closing any descriptor of it would drop the POSIX locks
+// of every other connection of this process.
 Status create_private(const std::filesystem::path& path) {
   auto made = os::open_file(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (made) return {};
@@ -44,7 +44,8 @@ Status create_private(const std::filesystem::path& path) {
                 fmt::format("the store {} is not a regular file; move it away", path.string()));
   if ((status.st_mode & 0077) != 0 && ::chmod(path.c_str(), 0600) != 0)
     return fail(os_error(errno, fmt::format("others can read the store {} and its mode cannot be "
-                                            "changed; make it 0600", path.string())));
+                                            "changed; make it 0600",
+                                            path.string())));
   return {};
 }
 
@@ -131,8 +132,9 @@ Result<std::unique_ptr<Connection>> Connection::open(ConnectionOptions options) 
   BERTH_CHECK_OK(create_private(options.path));
   std::unique_ptr<Connection> made(new Connection(std::move(options)));
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(made->path().c_str(), &made->raw_, flags,
-                                   made->options_.vfs.empty() ? nullptr : made->options_.vfs.c_str());
+  const int code =
+      sqlite3_open_v2(made->path().c_str(), &made->raw_, flags,
+                      made->options_.vfs.empty() ? nullptr : made->options_.vfs.c_str());
   if (code != SQLITE_OK) return fail(made->error(code));
   made->busy_wait_now_ = made->options_.busy_wait;
   sqlite3_busy_handler(made->raw_, &Connection::on_busy, made.get());
@@ -156,8 +158,9 @@ Status Connection::use_wal() {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   // temp_store: what a savepoint keeps for its rollback stays in memory.
-  BERTH_CHECK_OK(script("PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=MEMORY;"
-                        "PRAGMA cache_size=-16384;PRAGMA journal_size_limit=16777216"));
+  BERTH_CHECK_OK(
+      script("PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=MEMORY;"
+             "PRAGMA cache_size=-16384;PRAGMA journal_size_limit=16777216"));
   sqlite3_wal_hook(raw_, &Connection::on_wal, this);
   return {};
 }
@@ -241,24 +244,32 @@ Error Connection::error(int code) const {
                                "finish, or find it with 'fuser {}'",
                                path, to_human(options_.busy_wait), path));
     case SQLITE_FULL:
-      return Error(ErrorKind::kIo, fmt::format("no space is left for the store {}; free some on its "
-                                               "file system and try again", path));
+      return Error(ErrorKind::kIo,
+                   fmt::format("no space is left for the store {}; free some on its "
+                               "file system and try again",
+                               path));
     case SQLITE_READONLY:
       return Error(ErrorKind::kIo, fmt::format("the store {} is read-only; make the file and its "
-                                               "folder writable for this user", path));
+                                               "folder writable for this user",
+                                               path));
     case SQLITE_CORRUPT:
-      return Error(ErrorKind::kCorrupt,
-                   fmt::format("the store {} is damaged ({}); restore a backup, or move it away with "
-                               "its -wal file and reconcile what the provider still lists",
-                               path, said));
+      return Error(
+          ErrorKind::kCorrupt,
+          fmt::format("the store {} is damaged ({}); restore a backup, or move it away with "
+                      "its -wal file and reconcile what the provider still lists",
+                      path, said));
     case SQLITE_NOTADB:
-      return Error(ErrorKind::kCorrupt,
-                   fmt::format("{} is not a store: it is no SQLite database; move it away or choose "
-                               "another folder with BERTH_STATE_DIR", path));
+      return Error(
+          ErrorKind::kCorrupt,
+          fmt::format("{} is not a store: it is no SQLite database; move it away or choose "
+                      "another folder with BERTH_STATE_DIR",
+                      path));
     case SQLITE_CANTOPEN:
-      return Error(ErrorKind::kIo,
-                   fmt::format("cannot open the store {} ({}); its folder must exist and be writable, "
-                               "because the log is kept beside it", path, said));
+      return Error(
+          ErrorKind::kIo,
+          fmt::format("cannot open the store {} ({}); its folder must exist and be writable, "
+                      "because the log is kept beside it",
+                      path, said));
     case SQLITE_IOERR: {
       const int why = raw_ != nullptr ? sqlite3_system_errno(raw_) : 0;
       return Error(ErrorKind::kIo,
@@ -266,16 +277,16 @@ Error Connection::error(int code) const {
                                why == 0 ? "" : ": " + std::generic_category().message(why)));
     }
     case SQLITE_TOOBIG:
-      return Error(ErrorKind::kLimit,
-                   fmt::format("a row for the store {} has more than {} bytes", path, kRowBytesMax));
+      return Error(ErrorKind::kLimit, fmt::format("a row for the store {} has more than {} bytes",
+                                                  path, kRowBytesMax));
     case SQLITE_CONSTRAINT:
       return Error(ErrorKind::kInvalidArgument,
                    fmt::format("a row breaks a rule of the store {}: {}", path, said));
     case SQLITE_NOMEM:
       return Error(ErrorKind::kUnavailable, "no memory is left for the store");
     default:
-      return Error(ErrorKind::kInternal, fmt::format("the store {}: {} (SQLite code {})", path, said,
-                                                     code));
+      return Error(ErrorKind::kInternal,
+                   fmt::format("the store {}: {} (SQLite code {})", path, said, code));
   }
 }
 

@@ -14,9 +14,9 @@ namespace {
 // "BRTH": how `file` and this program know a store.
 constexpr std::int64_t kApplicationId = 0x42525448;
 
-// Times are milliseconds since 1970 UTC, money is micro-dollars. A page that a commit touches costs as
-// much as several statements, so there are few indexes, and rows refer to an intent by its number:
-// names are digests and would scatter over the file. A line of the journal has the id
+// Times are milliseconds since 1970 UTC, money is micro-dollars. A page that a commit touches costs
+// as much as several statements, so there are few indexes, and rows refer to an intent by its
+// number: names are digests and would scatter over the file. A line of the journal has the id
 // (intent << 20) + n, so the lines of one intent lie side by side without an index. Checks compare
 // with OR, most frequent word first: for IN, SQLite builds a temporary table at each row.
 constexpr const char* kVersion1 = R"sql(
@@ -148,7 +148,46 @@ CREATE TABLE marks (
 INSERT INTO marks VALUES ('reopened', 0), ('results_expired_to', 0);
 )sql";
 
-constexpr Migration kMigrations[] = {{1, kVersion1}};
+// Saved documents. What a revision is, it stays; which call ran it, too.
+constexpr const char* kVersion2 = R"sql(
+CREATE TABLE documents (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE CHECK (length(id) = 36),
+  owner TEXT NOT NULL CHECK (owner <> ''),
+  session TEXT NOT NULL CHECK (session <> ''),
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX documents_of_session ON documents (owner, session);
+
+CREATE TABLE document_revisions (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE CHECK (length(id) = 36),
+  document INTEGER NOT NULL REFERENCES documents (seq),
+  number INTEGER NOT NULL CHECK (number >= 1),
+  title TEXT NOT NULL CHECK (title <> ''),
+  sha256 TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  code BLOB NOT NULL,
+  UNIQUE (document, number)
+) STRICT;
+CREATE TRIGGER revisions_are_not_rewritten BEFORE UPDATE ON document_revisions
+BEGIN SELECT RAISE(ABORT, 'a revision never changes'); END;
+
+CREATE TABLE document_runs (
+  seq INTEGER PRIMARY KEY,
+  owner TEXT NOT NULL,
+  session TEXT NOT NULL,
+  call TEXT NOT NULL,
+  revision INTEGER NOT NULL REFERENCES document_revisions (seq),
+  at INTEGER NOT NULL,
+  UNIQUE (owner, session, call)
+) STRICT;
+CREATE INDEX document_runs_of_revision ON document_runs (revision);
+CREATE TRIGGER document_runs_are_not_rewritten BEFORE UPDATE ON document_runs
+BEGIN SELECT RAISE(ABORT, 'which revision a call ran never changes'); END;
+)sql";
+
+constexpr Migration kMigrations[] = {{1, kVersion1}, {2, kVersion2}};
 
 Result<std::int64_t> single_integer(Connection& connection, std::string_view sql) {
   BERTH_TRY(Statement statement, connection.use(sql));
@@ -165,7 +204,8 @@ Result<bool> is_empty(Connection& connection) {
   if (application == kApplicationId) return false;
   return fail(ErrorKind::kRefused,
               fmt::format("{} is a database of another program; choose another folder with "
-                          "BERTH_STATE_DIR", connection.path().string()));
+                          "BERTH_STATE_DIR",
+                          connection.path().string()));
 }
 
 // The version inside the open transaction; 0 for an empty file.
@@ -175,10 +215,12 @@ Result<std::int64_t> stored_version(Connection& connection, int known) {
   BERTH_TRY(const std::int64_t version,
             single_integer(connection, "SELECT max(version) FROM schema_versions"));
   if (version > known)
-    return fail(ErrorKind::kRefused,
-                fmt::format("the store {} has schema version {}, written by a newer berth; this one "
-                            "knows versions up to {}: use the newer berth, or another folder with "
-                            "BERTH_STATE_DIR", connection.path().string(), version, known));
+    return fail(
+        ErrorKind::kRefused,
+        fmt::format("the store {} has schema version {}, written by a newer berth; this one "
+                    "knows versions up to {}: use the newer berth, or another folder with "
+                    "BERTH_STATE_DIR",
+                    connection.path().string(), version, known));
   return version;
 }
 
@@ -186,17 +228,19 @@ Status apply(Connection& connection, std::span<const Migration> steps) {
   const int known = steps.empty() ? 0 : steps.back().version;
   BERTH_TRY(const std::int64_t version, stored_version(connection, known));
   if (version == 0) {
-    BERTH_CHECK_OK(connection.script(
-        fmt::format("PRAGMA application_id={};CREATE TABLE schema_versions (version INTEGER PRIMARY "
-                    "KEY, applied_at INTEGER NOT NULL) STRICT", kApplicationId)));
+    BERTH_CHECK_OK(connection.script(fmt::format(
+        "PRAGMA application_id={};CREATE TABLE schema_versions (version INTEGER PRIMARY "
+        "KEY, applied_at INTEGER NOT NULL) STRICT",
+        kApplicationId)));
   }
   for (const Migration& step : steps) {
     if (step.version <= version) continue;
     if (auto done = connection.script(step.sql); !done)
-      return fail(done.error().with(fmt::format("migrating the store to schema version {}",
-                                                step.version)));
+      return fail(
+          done.error().with(fmt::format("migrating the store to schema version {}", step.version)));
     BERTH_TRY(Statement record, connection.use("INSERT INTO schema_versions VALUES (?, ?)"));
-    const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    const auto now =
+        std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     BERTH_TRY([[maybe_unused]] const std::int64_t changed,
               record.integer(std::int64_t{step.version}).integer(unix_ms(now)).run());
   }

@@ -120,8 +120,8 @@ class Writer {
 
   // Nothing of the batch was committed, and that is certain: COMMIT was never asked for.
   bool lose(Lane::Batch batch, const Status& why) {
-    const Error error = why ? Error(ErrorKind::kIo, "the database rolled the transaction back")
-                            : why.error();
+    const Error error =
+        why ? Error(ErrorKind::kIo, "the database rolled the transaction back") : why.error();
     answer_all(batch, error);
     cache_.clear();
     if (!connection_->idle() && !connection_->run("ROLLBACK")) {
@@ -131,9 +131,9 @@ class Writer {
     return false;
   }
 
-  // A failed COMMIT can leave a whole transaction in the log that readers do not see, but a recovery
-  // after a crash would. A commit of our own settles it: it is appended where that ended or where
-  // that began, and from then on what is read is what is stored.
+  // A failed COMMIT can leave a whole transaction in the log that readers do not see, but a
+  // recovery after a crash would. A commit of our own settles it: it is appended where that ended
+  // or where that began, and from then on what is read is what is stored.
   Status reopen() {
     auto made = sqlite::open_migrated({options_.path, options_.busy_wait, options_.vfs},
                                       sqlite::migrations());
@@ -151,9 +151,10 @@ class Writer {
       }
       made = fail(settled.error());
     }
-    return fail(ErrorKind::kUnavailable,
-                fmt::format("the store is closed since a commit failed, and cannot be opened again: {}",
-                            made.error().message()));
+    return fail(
+        ErrorKind::kUnavailable,
+        fmt::format("the store is closed since a commit failed, and cannot be opened again: {}",
+                    made.error().message()));
   }
 
   static constexpr auto kPlain = SqliteTransaction::Kind::kPlain;
@@ -203,10 +204,12 @@ struct SqliteStore::Inside {
          std::unique_ptr<Connection> for_reading)
       : writer(options, std::move(for_writing), tally, doubtful),
         reader(std::move(for_reading), doubtful),
-        writing("the store's writer", options.queue_max, options.batch_max,
-                [this](Lane::Batch batch) { writer.run(batch); }, [this] { after_batch(); }),
-        reading("the store's reader", options.queue_max, 1,
-                [this](Lane::Batch batch) { reader.run(batch); }, [] {}) {}
+        writing(
+            "the store's writer", options.queue_max, options.batch_max,
+            [this](Lane::Batch batch) { writer.run(batch); }, [this] { after_batch(); }),
+        reading(
+            "the store's reader", options.queue_max, 1,
+            [this](Lane::Batch batch) { reader.run(batch); }, [] {}) {}
 
   void after_batch() {
     writer.copy_log();

@@ -17,10 +17,10 @@ constexpr std::size_t kListedResultBytesMax = std::size_t{256} << 20;
 // Lines of one intent's journal; their ids must not run into the next intent's.
 constexpr std::int64_t kLinesMax = (1 << 20) - 1;
 
-#define BERTH_INTENT_COLUMNS                                                                       \
-  "seq, name, owner, session, call, turn, provider_id, provider_version, provider_digest, "        \
-  "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, dispatched, "               \
-  "cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, "  \
+#define BERTH_INTENT_COLUMNS                                                                      \
+  "seq, name, owner, session, call, turn, provider_id, provider_version, provider_digest, "       \
+  "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, dispatched, "              \
+  "cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, " \
   "revision"
 #define BERTH_SELECT_INTENT "SELECT " BERTH_INTENT_COLUMNS ", result IS NULL, result FROM intents "
 
@@ -167,8 +167,8 @@ Result<std::optional<Intent>> SqliteTransaction::intent_of_call(const CallKey& k
 }
 
 Result<std::optional<Intent>> SqliteTransaction::find_of_call(const CallKey& key) {
-  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT
-                                            "WHERE owner = ? AND session = ? AND call = ?"));
+  BERTH_TRY(Statement find,
+            connection_.use(BERTH_SELECT_INTENT "WHERE owner = ? AND session = ? AND call = ?"));
   BERTH_TRY(const bool row, find.text(key.owner).text(key.session).text(key.call).step());
   if (!row) return std::optional<Intent>();
   BERTH_TRY(RowCache::Entry entry, entry_row(find));
@@ -224,7 +224,8 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
   }
   BERTH_TRY(Statement rows, connection_.use(sql));
   rows.integer(after);
-  for (const std::string* text : {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
+  for (const std::string* text :
+       {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
     if (!text->empty()) rows.text(*text);
   rows.integer(static_cast<std::int64_t>(filter.count_max));
   std::vector<Intent> found;
@@ -235,27 +236,31 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
     BERTH_TRY(RowCache::Entry entry, entry_row(rows));
     if (entry.intent.result) result_bytes += entry.intent.result->size();
     if (result_bytes > kListedResultBytesMax)
-      return fail(ErrorKind::kLimit,
-                  fmt::format("the results of the first {} intents have more than {} bytes; ask for "
-                              "fewer at once, or without results",
-                              found.size() + 1, kListedResultBytesMax));
+      return fail(
+          ErrorKind::kLimit,
+          fmt::format("the results of the first {} intents have more than {} bytes; ask for "
+                      "fewer at once, or without results",
+                      found.size() + 1, kListedResultBytesMax));
     found.push_back(std::move(entry.intent));
   }
 }
 
-Status SqliteTransaction::insert_intent(const Intent& intent) { return noted(write_intent(intent)); }
+Status SqliteTransaction::insert_intent(const Intent& intent) {
+  return noted(write_intent(intent));
+}
 
 Status SqliteTransaction::write_intent(const Intent& intent) {
   BERTH_CHECK_OK(begin_write());
   BERTH_CHECK_OK(check_intent(intent));
-  BERTH_TRY(Statement insert,
-            connection_.use("INSERT INTO intents (name, owner, session, call, turn, provider_id, "
-                            "provider_version, provider_digest, spec_digest, scope, created_at, "
-                            "boot_id, host_id, lock_path, state, dispatched, cancel_requested, ref, "
-                            "result_expired, updated_at, cleanup_attempts, last_error, last_stage, "
-                            "revision, result, open) VALUES "
-                            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
-                            "ON CONFLICT DO NOTHING"));
+  BERTH_TRY(
+      Statement insert,
+      connection_.use("INSERT INTO intents (name, owner, session, call, turn, provider_id, "
+                      "provider_version, provider_digest, spec_digest, scope, created_at, "
+                      "boot_id, host_id, lock_path, state, dispatched, cancel_requested, ref, "
+                      "result_expired, updated_at, cleanup_attempts, last_error, last_stage, "
+                      "revision, result, open) VALUES "
+                      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+                      "ON CONFLICT DO NOTHING"));
   const std::string scope = stored(intent.scope);
   insert.text(intent.name).text(intent.key.owner).text(intent.key.session).text(intent.key.call);
   insert.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
@@ -265,9 +270,10 @@ Status SqliteTransaction::write_intent(const Intent& intent) {
   bind_progress(insert, intent);
   BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
   if (changed != 1)
-    return fail(ErrorKind::kConflict,
-                fmt::format("an intent with the name {} or for call {} of session {} exists already",
-                            intent.name, intent.key.call, intent.key.session));
+    return fail(
+        ErrorKind::kConflict,
+        fmt::format("an intent with the name {} or for call {} of session {} exists already",
+                    intent.name, intent.key.call, intent.key.session));
   if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0});
   if (is_open(intent)) cache_.opened(intent.provider_id, scope);
   return {};
@@ -284,23 +290,26 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
   // The call is part of what identifies the row: it is compared, not written.
   if (before == nullptr || before->intent.revision != expected_revision ||
       before->intent.key != intent.key)
-    return fail(ErrorKind::kConflict,
-                fmt::format("intent {} is not stored with revision {} for this call: another writer "
-                            "was here", intent.name, expected_revision));
+    return fail(
+        ErrorKind::kConflict,
+        fmt::format("intent {} is not stored with revision {} for this call: another writer "
+                    "was here",
+                    intent.name, expected_revision));
   const std::int64_t seq = before->seq;
   const std::optional<std::int64_t> lines = before->lines;
   if (!same_identity(before->intent, intent)) BERTH_CHECK_OK(rewrite_identity(intent, seq));
   // `open` stands in an index, which an update that names it writes anew even if it stays the same.
   const bool opens = is_open(before->intent) != is_open(intent);
-  BERTH_TRY(Statement update,
-            connection_.use(opens ? "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
-                                    "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
-                                    "= ?, last_error = ?, last_stage = ?, revision = ?, result = ?, "
-                                    "open = NOT open WHERE seq = ?"
-                                  : "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
-                                    "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
-                                    "= ?, last_error = ?, last_stage = ?, revision = ?, result = ? "
-                                    "WHERE seq = ?"));
+  BERTH_TRY(
+      Statement update,
+      connection_.use(opens ? "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+                              "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
+                              "= ?, last_error = ?, last_stage = ?, revision = ?, result = ?, "
+                              "open = NOT open WHERE seq = ?"
+                            : "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+                              "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
+                              "= ?, last_error = ?, last_stage = ?, revision = ?, result = ? "
+                              "WHERE seq = ?"));
   bind_progress(update, intent);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   last_.reset();
@@ -311,10 +320,11 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
 }
 
 Status SqliteTransaction::rewrite_identity(const Intent& intent, std::int64_t seq) {
-  BERTH_TRY(Statement update,
-            connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
-                            "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ?, boot_id "
-                            "= ?, host_id = ?, lock_path = ? WHERE seq = ?"));
+  BERTH_TRY(
+      Statement update,
+      connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
+                      "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ?, boot_id "
+                      "= ?, host_id = ?, lock_path = ? WHERE seq = ?"));
   const std::string scope = stored(intent.scope);
   update.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
   update.text(intent.provider_digest).text(intent.spec_digest).text(scope);
@@ -336,13 +346,17 @@ Status SqliteTransaction::write_journal(const JournalEntry& entry) {
   if (intent->lines) {
     lines = *intent->lines;
   } else {
-    BERTH_TRY(Statement count, connection_.use("SELECT max(id) FROM journal WHERE id >= ? AND id < ?"));
-    BERTH_TRY([[maybe_unused]] const bool row, count.integer(first).integer(first + kLinesMax).step());
+    BERTH_TRY(Statement count,
+              connection_.use("SELECT max(id) FROM journal WHERE id >= ? AND id < ?"));
+    BERTH_TRY([[maybe_unused]] const bool row,
+              count.integer(first).integer(first + kLinesMax).step());
     if (const auto last = count.next_optional()) lines = *last - first + 1;
   }
   if (lines >= kLinesMax)
-    return fail(ErrorKind::kLimit, fmt::format("the journal of intent {} has {} lines, which is all "
-                                               "it takes", entry.name, lines));
+    return fail(ErrorKind::kLimit,
+                fmt::format("the journal of intent {} has {} lines, which is all "
+                            "it takes",
+                            entry.name, lines));
   BERTH_TRY(Statement insert, connection_.use("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)"));
   insert.integer(first + lines).text(stored(entry.from)).text(stored(entry.to)).text(entry.event);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed,
@@ -356,8 +370,9 @@ Result<std::vector<JournalEntry>> SqliteTransaction::journal(std::string_view na
     std::vector<JournalEntry> entries;
     BERTH_TRY(const RowCache::Entry* const intent, load(name));
     if (intent == nullptr) return entries;
-    BERTH_TRY(Statement rows, connection_.use("SELECT from_state, to_state, event, evidence, at FROM "
-                                              "journal WHERE id >= ? AND id < ? ORDER BY id"));
+    BERTH_TRY(Statement rows,
+              connection_.use("SELECT from_state, to_state, event, evidence, at FROM "
+                              "journal WHERE id >= ? AND id < ? ORDER BY id"));
     rows.integer(intent->seq << 20).integer((intent->seq << 20) + kLinesMax);
     for (;;) {
       BERTH_TRY(const bool row, rows.step());
@@ -383,8 +398,9 @@ Result<std::optional<SessionRecord>> SqliteTransaction::find_session(std::string
                                                                      std::string_view session) {
   std::string key = RowCache::session_key(owner, session);
   if (const std::optional<SessionRecord>* cached = cache_.session(key)) return *cached;
-  BERTH_TRY(Statement find, connection_.use("SELECT state, updated_at FROM sessions WHERE owner = ? "
-                                            "AND session = ?"));
+  BERTH_TRY(Statement find,
+            connection_.use("SELECT state, updated_at FROM sessions WHERE owner = ? "
+                            "AND session = ?"));
   BERTH_TRY(const bool row, find.text(owner).text(session).step());
   std::optional<SessionRecord> record;
   if (row) {

@@ -15,7 +15,7 @@
 namespace berth::sqlite {
 
 // Lives inside an open transaction of `connection`, on the connection's thread, for one unit.
-class SqliteTransaction final : public Transaction, private LedgerRows {
+class SqliteTransaction final : public Transaction, private LedgerRows, private DocumentRows {
  public:
   enum class Kind {
     kRead,       // writing is refused
@@ -25,8 +25,8 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   SqliteTransaction(Connection& connection, RowCache& cache, Kind kind)
       : connection_(connection), cache_(cache), kind_(kind) {}
 
-  // Runs the unit and settles its savepoint. An error of the unit, also one that the work swallowed,
-  // leaves nothing of it behind.
+  // Runs the unit and settles its savepoint. An error of the unit, also one that the work
+  // swallowed, leaves nothing of it behind.
   Status run(const UnitOfWork& work);
   // True when a failed unit left something behind: the whole transaction must be rolled back.
   bool must_roll_back() const { return must_roll_back_; }
@@ -52,6 +52,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   Status settle_receipt(const Receipt& receipt) override;
 
   LedgerRows& ledger() override { return *this; }
+  DocumentRows& documents() override { return *this; }
 
   // How many results were dropped; their intents say that they have expired.
   Result<std::int64_t> expire_results(WallTime before, std::size_t count_max);
@@ -60,12 +61,30 @@ class SqliteTransaction final : public Transaction, private LedgerRows {
   Result<std::optional<Posting>> posting(std::string_view key) override;
   Status insert_posting(const Posting& posting) override;
   Result<Money> balance(std::string_view account) override;
-  Result<std::vector<Posting>> postings(std::string_view account, std::size_t count_max) override;
+  Result<std::vector<Posting>> postings(std::string_view account, std::string_view after_key,
+                                        std::size_t count_max) override;
   Result<TurnTotals> turn(std::string_view owner, std::string_view session,
                           std::string_view turn) override;
   Status put_turn(std::string_view owner, std::string_view session, std::string_view turn,
                   const TurnTotals& totals) override;
   Result<std::uint64_t> unknown_costs(std::string_view owner) override;
+
+  Result<std::optional<SavedDocument>> document(std::string_view owner, std::string_view session,
+                                                std::string_view id) override;
+  Result<std::vector<SavedDocument>> documents(const DocumentFilter& filter) override;
+  Result<std::uint64_t> document_count(std::string_view owner, std::string_view session) override;
+  Status insert_document(const SavedDocument& document) override;
+  Result<std::optional<DocumentRevision>> revision(std::string_view document_id,
+                                                   std::string_view revision_id) override;
+  Result<std::optional<DocumentRevision>> latest_revision(std::string_view document_id) override;
+  Result<std::vector<DocumentRevision>> revisions(std::string_view document_id,
+                                                  std::uint32_t after_number,
+                                                  std::size_t count_max) override;
+  Status insert_revision(const DocumentRevision& revision) override;
+  Result<std::optional<DocumentRun>> run_of_call(const CallKey& key) override;
+  Result<std::vector<DocumentRun>> runs(std::string_view revision_id,
+                                        std::size_t count_max) override;
+  Status insert_run(const DocumentRun& run) override;
 
   // Called by every method before it writes.
   Status begin_write();

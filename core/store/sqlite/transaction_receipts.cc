@@ -9,11 +9,12 @@ namespace berth::sqlite {
 namespace {
 
 // Who and where stand in the intent, which is kept as long as its receipt.
-#define BERTH_RECEIPT_SELECT                                                                       \
-  "SELECT i.name, i.owner, i.session, i.call, i.turn, i.provider_id, i.provider_version, "         \
-  "i.provider_digest, i.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, "    \
-  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "           \
-  "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r JOIN intents " \
+#define BERTH_RECEIPT_SELECT                                                                    \
+  "SELECT i.name, i.owner, i.session, i.call, i.turn, i.provider_id, i.provider_version, "      \
+  "i.provider_digest, i.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, " \
+  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "        \
+  "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r JOIN "     \
+  "intents "                                                                                    \
   "i ON i.seq = r.intent "
 
 bool same_call(const Receipt& receipt, const Intent& intent) {
@@ -120,9 +121,10 @@ Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilte
   sql += " ORDER BY r.intent LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
-    BERTH_TRY(Statement find,
-              connection_.use("SELECT r.intent FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
-                              "i.name = ?"));
+    BERTH_TRY(
+        Statement find,
+        connection_.use("SELECT r.intent FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
+                        "i.name = ?"));
     BERTH_TRY(const bool row, find.text(filter.after_name).step());
     if (!row)
       return fail(ErrorKind::kNotFound,
@@ -131,7 +133,8 @@ Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilte
   }
   BERTH_TRY(Statement rows, connection_.use(sql));
   rows.integer(after);
-  for (const std::string* text : {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
+  for (const std::string* text :
+       {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
     if (!text->empty()) rows.text(*text);
   if (filter.from) rows.integer(unix_ms(*filter.from));
   if (filter.until) rows.integer(unix_ms(*filter.until));
@@ -153,15 +156,17 @@ Status SqliteTransaction::write_receipt(const Receipt& receipt) {
   BERTH_CHECK_OK(begin_write());
   BERTH_TRY(const RowCache::Entry* const intent, need(receipt.name));
   if (!same_call(receipt, intent->intent))
-    return fail(ErrorKind::kConflict,
-                fmt::format("a receipt for {} names another call, provider or scope than its intent",
-                            receipt.name));
-  BERTH_TRY(Statement insert,
-            connection_.use("INSERT INTO receipts (intent, owner, recorded_at, settlement, cost, "
-                            "settled_at, evidence, exit_code, cause, stdout_bytes, stderr_bytes, "
-                            "timings, provider_cpu_ns, provider_wall_ns, provider_memory_peak_bytes, "
-                            "provider_cost) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT "
-                            "(intent) DO NOTHING"));
+    return fail(
+        ErrorKind::kConflict,
+        fmt::format("a receipt for {} names another call, provider or scope than its intent",
+                    receipt.name));
+  BERTH_TRY(
+      Statement insert,
+      connection_.use("INSERT INTO receipts (intent, owner, recorded_at, settlement, cost, "
+                      "settled_at, evidence, exit_code, cause, stdout_bytes, stderr_bytes, "
+                      "timings, provider_cpu_ns, provider_wall_ns, provider_memory_peak_bytes, "
+                      "provider_cost) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT "
+                      "(intent) DO NOTHING"));
   const std::string timings = stored(receipt.timings_us);
   insert.integer(intent->seq).text(receipt.owner).integer(unix_ms(receipt.recorded_at));
   bind_evidence(insert, receipt, timings);
@@ -182,12 +187,13 @@ Status SqliteTransaction::rewrite_receipt(const Receipt& receipt) {
     return fail(ErrorKind::kConflict,
                 fmt::format("receipt {} cannot be settled without a cost", receipt.name));
   BERTH_TRY(const RowCache::Entry* const intent, need(receipt.name));
-  BERTH_TRY(Statement update,
-            connection_.use("UPDATE receipts SET settlement = ?, cost = ?, settled_at = ?, evidence = "
-                            "?, exit_code = ?, cause = ?, stdout_bytes = ?, stderr_bytes = ?, timings "
-                            "= ?, provider_cpu_ns = ?, provider_wall_ns = ?, "
-                            "provider_memory_peak_bytes = ?, provider_cost = ? WHERE intent = ? AND "
-                            "cost IS NULL AND owner = ?"));
+  BERTH_TRY(
+      Statement update,
+      connection_.use("UPDATE receipts SET settlement = ?, cost = ?, settled_at = ?, evidence = "
+                      "?, exit_code = ?, cause = ?, stdout_bytes = ?, stderr_bytes = ?, timings "
+                      "= ?, provider_cpu_ns = ?, provider_wall_ns = ?, "
+                      "provider_memory_peak_bytes = ?, provider_cost = ? WHERE intent = ? AND "
+                      "cost IS NULL AND owner = ?"));
   const std::string timings = stored(receipt.timings_us);
   bind_evidence(update, receipt, timings);
   BERTH_TRY(const std::int64_t changed, update.integer(intent->seq).text(receipt.owner).run());

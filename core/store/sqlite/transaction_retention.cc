@@ -17,9 +17,10 @@ Result<std::int64_t> SqliteTransaction::expire_results(WallTime before, std::siz
 Result<std::vector<std::string>> SqliteTransaction::names_to_expire(std::int64_t after,
                                                                     WallTime before,
                                                                     std::size_t count_max) {
-  BERTH_TRY(Statement rows,
-            connection_.use("SELECT name FROM intents WHERE seq > ? AND state = 'RELEASED' AND result "
-                            "IS NOT NULL AND updated_at < ? ORDER BY seq LIMIT ?"));
+  BERTH_TRY(
+      Statement rows,
+      connection_.use("SELECT name FROM intents WHERE seq > ? AND state = 'RELEASED' AND result "
+                      "IS NOT NULL AND updated_at < ? ORDER BY seq LIMIT ?"));
   rows.integer(after).integer(unix_ms(before)).integer(static_cast<std::int64_t>(count_max));
   std::vector<std::string> names;
   for (;;) {
@@ -43,13 +44,14 @@ Result<std::int64_t> SqliteTransaction::drop_results(WallTime before, std::size_
     intent.result.reset();
     intent.result_expired = true;
     intent.revision += 1;
-    BERTH_CHECK_OK(write_journal({name, intent.state, intent.state, "expire",
-                                  "retention has passed", now}));
+    BERTH_CHECK_OK(
+        write_journal({name, intent.state, intent.state, "expire", "retention has passed", now}));
     BERTH_CHECK_OK(rewrite_intent(intent, intent.revision - 1));
   }
-  BERTH_TRY(Statement first_left,
-            connection_.use("SELECT seq FROM intents WHERE seq > ? AND (state <> 'RELEASED' OR result "
-                            "IS NOT NULL) ORDER BY seq LIMIT 1"));
+  BERTH_TRY(
+      Statement first_left,
+      connection_.use("SELECT seq FROM intents WHERE seq > ? AND (state <> 'RELEASED' OR result "
+                      "IS NOT NULL) ORDER BY seq LIMIT 1"));
   BERTH_TRY(const bool left, first_left.integer(done_to).step());
   std::int64_t now_done_to = 0;
   if (left) {

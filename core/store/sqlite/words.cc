@@ -16,22 +16,24 @@ constexpr std::array kIntentStates = {
     IntentState::kCleaning, IntentState::kUncertain,  IntentState::kReleased};
 constexpr std::array kSessionStates = {SessionState::kOpen, SessionState::kRetiring,
                                        SessionState::kRetired};
-constexpr std::array kSettlements = {
-    Settlement::kCompleted, Settlement::kInfrastructureFailure, Settlement::kCancelled,
-    Settlement::kRefused,   Settlement::kHostDied,              Settlement::kUncertain};
+constexpr std::array kSettlements = {Settlement::kCompleted, Settlement::kInfrastructureFailure,
+                                     Settlement::kCancelled, Settlement::kRefused,
+                                     Settlement::kHostDied,  Settlement::kUncertain};
 
 template <class Enum, std::size_t count>
 Result<Enum> find(const std::array<Enum, count>& values, std::string_view word,
                   std::string_view what) {
   for (const Enum value : values)
     if (stored(value) == word) return value;
-  return fail(ErrorKind::kCorrupt,
-              fmt::format("the store holds '{}', which is no {} that this berth knows", word, what));
+  return fail(
+      ErrorKind::kCorrupt,
+      fmt::format("the store holds '{}', which is no {} that this berth knows", word, what));
 }
 
 Error bad_list(std::string_view text) {
-  return Error(ErrorKind::kCorrupt,
-               fmt::format("the store holds '{}' where a list of pairs belongs", text.substr(0, 100)));
+  return Error(
+      ErrorKind::kCorrupt,
+      fmt::format("the store holds '{}' where a list of pairs belongs", text.substr(0, 100)));
 }
 
 // Calls `take(name, value)` for each pair; false ends it.
@@ -60,34 +62,50 @@ std::string list_text(const List& list) {
 
 std::string_view stored(IntentState state) {
   switch (state) {
-    case IntentState::kIntended: return "INTENDED";
-    case IntentState::kDispatched: return "DISPATCHED";
-    case IntentState::kCreated: return "CREATED";
-    case IntentState::kRunning: return "RUNNING";
-    case IntentState::kCleaning: return "CLEANING";
-    case IntentState::kUncertain: return "UNCERTAIN";
-    case IntentState::kReleased: return "RELEASED";
+    case IntentState::kIntended:
+      return "INTENDED";
+    case IntentState::kDispatched:
+      return "DISPATCHED";
+    case IntentState::kCreated:
+      return "CREATED";
+    case IntentState::kRunning:
+      return "RUNNING";
+    case IntentState::kCleaning:
+      return "CLEANING";
+    case IntentState::kUncertain:
+      return "UNCERTAIN";
+    case IntentState::kReleased:
+      return "RELEASED";
   }
   return "";
 }
 
 std::string_view stored(SessionState state) {
   switch (state) {
-    case SessionState::kOpen: return "open";
-    case SessionState::kRetiring: return "retiring";
-    case SessionState::kRetired: return "retired";
+    case SessionState::kOpen:
+      return "open";
+    case SessionState::kRetiring:
+      return "retiring";
+    case SessionState::kRetired:
+      return "retired";
   }
   return "";
 }
 
 std::string_view stored(Settlement settlement) {
   switch (settlement) {
-    case Settlement::kCompleted: return "completed";
-    case Settlement::kInfrastructureFailure: return "infrastructure_failure";
-    case Settlement::kCancelled: return "cancelled";
-    case Settlement::kRefused: return "refused";
-    case Settlement::kHostDied: return "host_died";
-    case Settlement::kUncertain: return "uncertain";
+    case Settlement::kCompleted:
+      return "completed";
+    case Settlement::kInfrastructureFailure:
+      return "infrastructure_failure";
+    case Settlement::kCancelled:
+      return "cancelled";
+    case Settlement::kRefused:
+      return "refused";
+    case Settlement::kHostDied:
+      return "host_died";
+    case Settlement::kUncertain:
+      return "uncertain";
   }
   return "";
 }

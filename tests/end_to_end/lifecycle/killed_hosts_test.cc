@@ -57,11 +57,11 @@ class KilledHosts : public ::testing::TestWithParam<const char*> {
     settle();
     EXPECT_THAT(processes_marked(mark()), ::testing::IsEmpty());
     const auto store = test::open_store({.path = state / "berth.db"});
-    const auto intents = value_of<std::vector<Intent>>(
-        *store, [](Transaction& rows) { return rows.intents({}); });
+    const auto intents =
+        value_of<std::vector<Intent>>(*store, [](Transaction& rows) { return rows.intents({}); });
     ASSERT_EQ(intents.size(), was_reserved ? 1u : 0u);
-    const auto receipts = value_of<std::vector<Receipt>>(
-        *store, [](Transaction& rows) { return rows.receipts({}); });
+    const auto receipts =
+        value_of<std::vector<Receipt>>(*store, [](Transaction& rows) { return rows.receipts({}); });
     ASSERT_EQ(receipts.size(), intents.size());
     const auto balance = [&store](std::string account) {
       return value_of<Money>(

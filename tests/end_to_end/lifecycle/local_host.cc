@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
   // The state folder's name is the mark by which a test finds what a program left running.
   const std::string mark = argc > 1 ? std::filesystem::path(argv[1]).filename().string() : "";
   const std::string script = fmt::format(
-      "(trap '' TERM; exec setsid sh -c 'while :; do sleep 1; done' {0}) & exec sh -c 'sleep 0.3' {0}",
+      "(trap '' TERM; exec setsid sh -c 'while :; do sleep 1; done' {0}) & exec sh -c 'sleep 0.3' "
+      "{0}",
       mark);
   const berth::test::HostProgram program{berth::test::open_local, {"/bin/sh", "-c", script}};
   return berth::test::run_host_program(program, argc, argv);

@@ -10,11 +10,11 @@
 namespace berth {
 namespace {
 
-using ::testing::HasSubstr;
 using test::commit;
 using test::FaultVfs;
 using test::FileCall;
 using test::make_intent;
+using ::testing::HasSubstr;
 
 class Faults : public ::testing::Test {
  protected:
@@ -24,9 +24,9 @@ class Faults : public ::testing::Test {
     return [number](Transaction& rows) { return rows.insert_intent(make_intent(number)); };
   }
   static bool stored(Store& in, long number) {
-    return test::value_of<std::optional<Intent>>(in, [number](Transaction& rows) {
-             return rows.intent(make_intent(number).name);
-           }).has_value();
+    return test::value_of<std::optional<Intent>>(
+               in, [number](Transaction& rows) { return rows.intent(make_intent(number).name); })
+        .has_value();
   }
   // What a crash of the machine now would leave, without the memory that processes share.
   bool stored_after_a_crash(long number) {
@@ -155,8 +155,8 @@ TEST_F(Faults, AUnitThatIgnoresAFullDiskIsNotCommittedInPieces) {
 }
 
 TEST_F(Faults, AnotherProcessThatHoldsTheLockIsWaitedForWithinABound) {
-  store = test::open_store(
-      {.path = folder / "berth.db", .busy_wait = std::chrono::milliseconds(50)});
+  store =
+      test::open_store({.path = folder / "berth.db", .busy_wait = std::chrono::milliseconds(50)});
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((folder / "berth.db").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);

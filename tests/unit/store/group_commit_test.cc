@@ -11,23 +11,25 @@
 namespace berth {
 namespace {
 
-using ::testing::ElementsAre;
 using test::commit;
 using test::Crowd;
 using test::make_intent;
+using ::testing::ElementsAre;
 
 class GroupCommit : public ::testing::Test {
  protected:
   void open(std::size_t batch_max = 256, std::size_t queue_max = 65'536) {
-    store = test::open_store({.path = folder / "berth.db",
-                              .queue_max = queue_max,
-                              .batch_max = batch_max,
-                              .on_commit = [this](std::size_t units) { batches.push_back(units); }});
+    store =
+        test::open_store({.path = folder / "berth.db",
+                          .queue_max = queue_max,
+                          .batch_max = batch_max,
+                          .on_commit = [this](std::size_t units) { batches.push_back(units); }});
   }
   bool stored(long number) {
-    return test::value_of<std::optional<Intent>>(*store, [number](Transaction& rows) {
-             return rows.intent(make_intent(number).name);
-           }).has_value();
+    return test::value_of<std::optional<Intent>>(
+               *store,
+               [number](Transaction& rows) { return rows.intent(make_intent(number).name); })
+        .has_value();
   }
   static UnitOfWork insert(long number) {
     return [number](Transaction& rows) { return rows.insert_intent(make_intent(number)); };

@@ -82,8 +82,9 @@ TEST_F(Rows, AnIntentComesBackWithEveryField) {
 
 TEST_F(Rows, AnUnknownIntentIsAbsentAndNoError) {
   EXPECT_FALSE(intent("berth-unknown"));
-  EXPECT_FALSE(value_of<std::optional<Intent>>(
-      *store, [](Transaction& rows) { return rows.intent_of_call({"a", "b", "c"}); }));
+  EXPECT_FALSE(value_of<std::optional<Intent>>(*store, [](Transaction& rows) {
+    return rows.intent_of_call({"a", "b", "c"});
+  }));
 }
 
 TEST_F(Rows, UpdateWritesEveryFieldAndTheNewRevision) {
@@ -182,9 +183,9 @@ TEST_F(Rows, ListsAreFilteredOldestFirstAndPaged) {
         *store, [filter](Transaction& rows) { return rows.intents(filter); }));
   };
   using ::testing::ElementsAre;
-  EXPECT_THAT(list({}), ElementsAre("owner-1/call-00000003", "owner-1/call-00000001",
-                                    "owner-1/call-00000002", "owner-1/call-00000004",
-                                    "owner-2/call-00000005"));
+  EXPECT_THAT(list({}),
+              ElementsAre("owner-1/call-00000003", "owner-1/call-00000001", "owner-1/call-00000002",
+                          "owner-1/call-00000004", "owner-2/call-00000005"));
   EXPECT_THAT(list({.owner = "owner-2"}), ElementsAre("owner-2/call-00000005"));
   EXPECT_THAT(list({.session = "session-2"}), ElementsAre());
   EXPECT_THAT(list({.provider_id = "reference", .unresolved_only = true}),
@@ -192,7 +193,8 @@ TEST_F(Rows, ListsAreFilteredOldestFirstAndPaged) {
                           "owner-2/call-00000005"));
   EXPECT_THAT(list({.name = make_intent(4).name}), ElementsAre("owner-1/call-00000004"));
   EXPECT_THAT(list({.name = make_intent(4).name, .unresolved_only = true}), ElementsAre());
-  EXPECT_THAT(list({.count_max = 2}), ElementsAre("owner-1/call-00000003", "owner-1/call-00000001"));
+  EXPECT_THAT(list({.count_max = 2}),
+              ElementsAre("owner-1/call-00000003", "owner-1/call-00000001"));
   EXPECT_THAT(list({.count_max = 2, .after_name = make_intent(1).name}),
               ElementsAre("owner-1/call-00000002", "owner-1/call-00000004"));
 }
@@ -264,14 +266,15 @@ TEST_F(Rows, TheJournalKeepsTheOrderOfEachIntent) {
   insert(make_intent(1));
   insert(make_intent(2));
   const auto line = [](long number, IntentState from, IntentState to, std::string event) {
-    return JournalEntry{make_intent(number).name, from, to, std::move(event), "seen by a test",
+    return JournalEntry{make_intent(number).name,      from, to, std::move(event), "seen by a test",
                         make_intent(number).created_at};
   };
   for (int i = 0; i < 40; ++i) {
     for (const long number : {1, 2}) {
       const JournalEntry entry = line(number, IntentState::kDispatched, IntentState::kCreated,
                                       std::to_string(number) + "-" + std::to_string(i));
-      ASSERT_TRUE(commit(*store, [entry](Transaction& rows) { return rows.append_journal(entry); }));
+      ASSERT_TRUE(
+          commit(*store, [entry](Transaction& rows) { return rows.append_journal(entry); }));
     }
     // A reopened store counts on from what is there.
     if (i == 20) {
@@ -283,7 +286,8 @@ TEST_F(Rows, TheJournalKeepsTheOrderOfEachIntent) {
   const auto lines = value_of<std::vector<JournalEntry>>(
       *store, [name](Transaction& rows) { return rows.journal(name); });
   ASSERT_EQ(lines.size(), 40u);
-  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i].event, "2-" + std::to_string(i));
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    EXPECT_EQ(lines[i].event, "2-" + std::to_string(i));
   EXPECT_EQ(lines[0].name, name);
   EXPECT_EQ(lines[0].from, IntentState::kDispatched);
   EXPECT_EQ(lines[0].to, IntentState::kCreated);
@@ -326,7 +330,8 @@ TEST_F(Rows, AReceiptComesBackWithEveryField) {
   written.provider_wall_ns = 6;
   written.provider_memory_peak_bytes = 7;
   written.provider_cost = Money::micros(8);
-  ASSERT_TRUE(commit(*store, [written](Transaction& rows) { return rows.insert_receipt(written); }));
+  ASSERT_TRUE(
+      commit(*store, [written](Transaction& rows) { return rows.insert_receipt(written); }));
   const Receipt back = value_of<std::optional<Receipt>>(*store, [of](Transaction& rows) {
                          return rows.receipt(of.name);
                        }).value();
@@ -359,15 +364,17 @@ TEST_F(Rows, OneIntentHasOneReceipt) {
   const Intent of = make_intent(1);
   insert(of);
   const Receipt receipt = make_receipt(of);
-  ASSERT_TRUE(commit(*store, [receipt](Transaction& rows) { return rows.insert_receipt(receipt); }));
+  ASSERT_TRUE(
+      commit(*store, [receipt](Transaction& rows) { return rows.insert_receipt(receipt); }));
   EXPECT_EQ(refusal([receipt](Transaction& rows) { return rows.insert_receipt(receipt); }),
             ErrorKind::kConflict);
   Receipt foreign = receipt;
   foreign.owner = "owner-2";
   EXPECT_EQ(refusal([foreign](Transaction& rows) { return rows.insert_receipt(foreign); }),
             ErrorKind::kConflict);
-  EXPECT_EQ(refusal([](Transaction& rows) { return rows.insert_receipt(make_receipt(make_intent(9))); }),
-            ErrorKind::kNotFound);
+  EXPECT_EQ(
+      refusal([](Transaction& rows) { return rows.insert_receipt(make_receipt(make_intent(9))); }),
+      ErrorKind::kNotFound);
 }
 
 TEST_F(Rows, AnUnknownCostBecomesKnownOnce) {
@@ -376,7 +383,8 @@ TEST_F(Rows, AnUnknownCostBecomesKnownOnce) {
   Receipt receipt = make_receipt(of);
   receipt.settlement = Settlement::kUncertain;
   receipt.cost.reset();
-  ASSERT_TRUE(commit(*store, [receipt](Transaction& rows) { return rows.insert_receipt(receipt); }));
+  ASSERT_TRUE(
+      commit(*store, [receipt](Transaction& rows) { return rows.insert_receipt(receipt); }));
   const auto unknown = [&] {
     return value_of<std::uint64_t>(
         *store, [](Transaction& rows) { return rows.ledger().unknown_costs("owner-1"); });
@@ -392,7 +400,8 @@ TEST_F(Rows, AnUnknownCostBecomesKnownOnce) {
   foreign.owner = "owner-2";
   EXPECT_EQ(refusal([foreign](Transaction& rows) { return rows.settle_receipt(foreign); }),
             ErrorKind::kConflict);
-  ASSERT_TRUE(commit(*store, [settled](Transaction& rows) { return rows.settle_receipt(settled); }));
+  ASSERT_TRUE(
+      commit(*store, [settled](Transaction& rows) { return rows.settle_receipt(settled); }));
   EXPECT_EQ(unknown(), 0u);
   settled.cost = Money::cents(5);
   EXPECT_EQ(refusal([settled](Transaction& rows) { return rows.settle_receipt(settled); }),
@@ -423,7 +432,8 @@ TEST_F(Rows, ReceiptsAreFilteredAndPaged) {
   };
   EXPECT_EQ(calls({}), "012345");
   EXPECT_EQ(calls({.owner = "owner-2"}), "45");
-  EXPECT_EQ(calls({.owner = "owner-1", .session = "session-1", .provider_id = "reference"}), "0123");
+  EXPECT_EQ(calls({.owner = "owner-1", .session = "session-1", .provider_id = "reference"}),
+            "0123");
   EXPECT_EQ(calls({.session = "session-2"}), "");
   EXPECT_EQ(calls({.name = make_intent(2).name}), "2");
   EXPECT_EQ(calls({.from = wall_time_from_unix_ms(10), .until = wall_time_from_unix_ms(30)}), "12");
@@ -447,16 +457,16 @@ TEST_F(Rows, PostingsMoveMoneyAndSumToZero) {
   EXPECT_FALSE(post("k4", "grants", "owner:a", std::numeric_limits<std::int64_t>::max()))
       << "a balance beyond 64 bits";
   const auto balance = [&](std::string account) {
-    return value_of<Money>(*store, [account](Transaction& rows) {
-             return rows.ledger().balance(account);
-           }).micros();
+    return value_of<Money>(*store,
+                           [account](Transaction& rows) { return rows.ledger().balance(account); })
+        .micros();
   };
   EXPECT_EQ(balance("owner:a"), 450'000);
   EXPECT_EQ(balance("usage"), 50'000);
   EXPECT_EQ(balance("grants"), -500'000);
   EXPECT_EQ(balance("nobody"), 0);
   const auto postings = value_of<std::vector<Posting>>(
-      *store, [](Transaction& rows) { return rows.ledger().postings("owner:a", 10); });
+      *store, [](Transaction& rows) { return rows.ledger().postings("owner:a", "", 10); });
   ASSERT_EQ(postings.size(), 2u);
   EXPECT_EQ(postings[0].key, "k1");
   EXPECT_EQ(postings[1].amount, Money::micros(50'000));

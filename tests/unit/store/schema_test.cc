@@ -15,10 +15,10 @@
 namespace berth {
 namespace {
 
-using ::testing::HasSubstr;
 using sqlite::Connection;
 using sqlite::Migration;
 using test::make_intent;
+using ::testing::HasSubstr;
 
 class Schema : public ::testing::Test {
  protected:
@@ -164,7 +164,8 @@ std::vector<Migration> steps_with(const char* next) {
 TEST_F(Schema, ANewerStoreIsRefusedByAnOlderProgram) {
   make_store_with_a_run();
   {
-    auto newer = sqlite::open_migrated({.path = path()}, steps_with("CREATE TABLE more (a ANY) STRICT"));
+    auto newer =
+        sqlite::open_migrated({.path = path()}, steps_with("CREATE TABLE more (a ANY) STRICT"));
     ASSERT_TRUE(newer) << newer.error().message();
   }
   const Error error = refusal();
@@ -175,10 +176,12 @@ TEST_F(Schema, ANewerStoreIsRefusedByAnOlderProgram) {
 
 TEST_F(Schema, AMigrationKeepsEveryRow) {
   make_store_with_a_run();
-  const auto steps = steps_with("ALTER TABLE intents ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'");
+  const auto steps =
+      steps_with("ALTER TABLE intents ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'");
   auto connection = sqlite::open_migrated({.path = path()}, steps);
   ASSERT_TRUE(connection) << connection.error().message();
-  auto rows = (*connection)->use("SELECT count(*), min(colour) FROM intents WHERE state = 'RELEASED'");
+  auto rows =
+      (*connection)->use("SELECT count(*), min(colour) FROM intents WHERE state = 'RELEASED'");
   ASSERT_TRUE(rows && rows->step().value());
   EXPECT_EQ(rows->next_integer(), 1);
   EXPECT_EQ(rows->next_text(), "red");
@@ -189,7 +192,8 @@ TEST_F(Schema, AMigrationKeepsEveryRow) {
 TEST_F(Schema, AMigrationThatFailsLeavesTheOldVersion) {
   make_store_with_a_run();
   const auto broken = sqlite::open_migrated(
-      {.path = path()}, steps_with("CREATE TABLE half (a ANY) STRICT; INSERT INTO nowhere VALUES (1)"));
+      {.path = path()},
+      steps_with("CREATE TABLE half (a ANY) STRICT; INSERT INTO nowhere VALUES (1)"));
   ASSERT_FALSE(broken);
   EXPECT_THAT(broken.error().message(), HasSubstr("migrating the store to schema version"));
   EXPECT_THAT(sql("SELECT * FROM half"), HasSubstr("no such table"));
@@ -220,15 +224,15 @@ TEST_F(Schema, AStoreOfVersionOneIsReadByThisProgram) {
       *store, [](Transaction& rows) { return rows.receipts({}); });
   ASSERT_EQ(receipts.size(), 2u);
   EXPECT_EQ(receipts[0].cost, Money::micros(50'000));
-  EXPECT_EQ(receipts[0].timings_us, (std::vector<std::pair<std::string, std::int64_t>>{{"run", 12}}));
+  EXPECT_EQ(receipts[0].timings_us,
+            (std::vector<std::pair<std::string, std::int64_t>>{{"run", 12}}));
   EXPECT_FALSE(receipts[1].cost);
-  EXPECT_EQ(test::value_of<Money>(*store, [](Transaction& rows) {
-              return rows.ledger().balance("owner:ann");
-            }),
+  EXPECT_EQ(test::value_of<Money>(
+                *store, [](Transaction& rows) { return rows.ledger().balance("owner:ann"); }),
             Money::micros(450'000));
-  EXPECT_EQ(test::value_of<std::optional<SessionRecord>>(*store, [](Transaction& rows) {
-              return rows.session("ann", "s0");
-            })->state,
+  EXPECT_EQ(test::value_of<std::optional<SessionRecord>>(
+                *store, [](Transaction& rows) { return rows.session("ann", "s0"); })
+                ->state,
             SessionState::kRetired);
   EXPECT_TRUE(test::wait(test::good_run(*store, 7)));
 }
