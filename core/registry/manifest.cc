@@ -1,3 +1,4 @@
+// Long because a manifest is one document: each field has its rule here, and they are read together.
 #include "core/registry/manifest.h"
 
 #include <fmt/format.h>
