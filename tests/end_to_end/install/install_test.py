@@ -41,10 +41,15 @@ class Install(unittest.TestCase):
                      "share/berth/examples/sales/sales.py", "share/berth/examples/sales/sales.csv"):
             self.assertTrue((self.prefix / path).is_file(), f"{path} is not installed")
 
-    def test_nothing_of_the_build_folder_is_written_into_it(self):
-        named = subprocess.run(["grep", "-rlF", str(BUILD), str(self.prefix)], capture_output=True,
+    def test_no_text_and_no_search_path_leads_back_into_the_build(self):
+        named = subprocess.run(["grep", "-rlIF", str(BUILD), str(self.prefix)], capture_output=True,
                                text=True, timeout=60).stdout.split()
-        self.assertEqual([name for name in named if not name.endswith((".debug",))], [])
+        self.assertEqual(named, [])
+        for binary in ("bin/berth", "libexec/berth/berth-worker", "lib/berth/providers/local.so"):
+            dynamic = subprocess.run(["readelf", "-d", str(self.prefix / binary)], check=True,
+                                     capture_output=True, text=True, timeout=60).stdout
+            self.assertNotIn("RUNPATH", dynamic, binary)
+            self.assertNotIn("RPATH", dynamic, binary)
 
     def test_the_providers_are_found_beside_the_command(self):
         done = self.berth("provider", "list", "--json")
