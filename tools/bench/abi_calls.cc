@@ -87,7 +87,7 @@ Result<AbiCalls> abi_calls(const std::filesystem::path& provider) {
   berth_op op = 0;
   berth_open_spec spec{};
   spec.struct_size = sizeof(spec);
-  spec.config_json = str("{}");
+  spec.config_json = str(R"({"state":"memory"})");
   spec.owner_tag = str("berth-bench");
   table.open(reply.self, ++op, &spec);
   if (ended.done != 1) return fail(ErrorKind::kRefused, "the provider does not open");

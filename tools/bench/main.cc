@@ -47,6 +47,8 @@ Task<Result<Loaded>> load(boost::asio::any_io_executor executor, const Plan& pla
   request.state_dir =
       plan.folder / (hosting == registry::Hosting::kWorker ? "worker" : "in-process");
   request.owner_tag = "berth-bench";
+  // Its sandboxes are entries in memory, so that what is measured is Berth's own work.
+  request.configuration.providers["reference"].config["state"] = "memory";
   co_return co_await plugin::load_provider(executor, std::move(request));
 }
 
