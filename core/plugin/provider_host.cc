@@ -139,7 +139,11 @@ void ProviderHost::dispatch_waiting() {
     if (current_->open >= settings_.concurrency) break;
     const OperationPointer operation = std::move(waiting_.front());
     waiting_.pop_front();
-    dispatch(operation, current_);
+    if (operation->deadline <= now())
+      settle(operation, unsent(fmt::format("the deadline of {} passed while it waited for its turn",
+                                           to_string(operation->slot))), true);
+    else
+      dispatch(operation, current_);
   }
   dispatching_ = false;
 }
@@ -351,6 +355,8 @@ void ProviderHost::sweep_operation(const OperationPointer& operation, Instant wh
                                            slot)), true);
       return;
     case Operation::State::kSent: {
+      // Answered, and only its reader is behind: the answer stands, the rest of the output does not.
+      if (operation->answered) return settle(operation, std::move(*operation->answered), true);
       if (!operation->cancel_sent) {
         send_cancel(*operation, when);
         if (operation->give_up_at > when) return;

@@ -118,9 +118,10 @@ TEST_P(Operations, AReaderThatStopsKeepsTheProviderWithinItsWindow) {
   sink.pause_each = true;
   auto pending = harness_.begin(provider().run(within(2s), "ref", command({"big", "90000000"}), sink));
   ASSERT_TRUE(harness_.pump([&] { return sink.paused; }));
-  // Nobody resumes: the operation ends at its deadline, with one piece delivered.
+  // Nobody resumes: the provider stops at its window, and its answer is given at the deadline.
   const auto answer = harness_.finish(pending);
   EXPECT_EQ(sink.writes, 1);
+  EXPECT_EQ(answer.value.cause, Cause::kCancelled);
   EXPECT_LE(answer.value.stdout_bytes, 600000u);
 }
 
@@ -210,7 +211,7 @@ TEST_P(Operations, AbandoningDetachesAtOnceAndTheLateAnswerIsEvidence) {
   Cancellation cancellation;
   TestSink sink;
   auto pending = harness_.begin(
-      provider().run(within(60s, &cancellation), "ref-7", command({"late", "300"}), sink));
+      provider().run(within(60s, &cancellation), "ref-7", command({"late", "2000"}), sink));
   harness_.idle(50ms);
   cancellation.request(Cancellation::Reason::kCaller);
   cancellation.abandon();
@@ -312,7 +313,7 @@ TEST_P(Operations, WhatWaitsBeyondItsDeadlineWasNeverSent) {
   std::vector<TestSink> sinks(9);
   std::vector<PendingPointer<Answer<RunEnd>>> all;
   for (std::size_t i = 0; i < 8; ++i)
-    all.push_back(harness_.begin(provider().run(within(60s), "ref", command({"late", "600"}), sinks[i])));
+    all.push_back(harness_.begin(provider().run(within(60s), "ref", command({"late", "2000"}), sinks[i])));
   harness_.idle(20ms);
   const auto answer = harness_.await(provider().run(within(100ms), "ref", command({"echo", "x"}), sinks[8]));
   EXPECT_EQ(answer.outcome.outcome_class, OutcomeClass::kRejected);

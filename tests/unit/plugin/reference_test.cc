@@ -99,7 +99,7 @@ TEST_P(Reference, ALostAnswerIsUncertainAndItsSandboxIsFoundByName) {
 }
 
 TEST_P(Reference, ALateAnswerOfACreateCarriesItsReference) {
-  load(R"({"slots":{"create":[{"replyDelayMs":700,"ignoreCancel":true}]}})");
+  load(R"({"slots":{"create":[{"replyDelayMs":3000,"ignoreCancel":true}]}})");
   std::vector<LateAnswer> late;
   provider().on_late_answer([&](LateAnswer answer) { late.push_back(std::move(answer)); });
   CreateSpec spec;

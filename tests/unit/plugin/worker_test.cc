@@ -135,7 +135,7 @@ TEST_F(Worker, AnOperationThatIgnoresItsCancellationIsDetachedAndItsNeighbourIsN
   TestSink hanging;
   TestSink neighbour;
   auto hang = begin({"hang"}, hanging, 60s, &cancellation);
-  auto late = begin({"late", "900"}, neighbour);
+  auto late = begin({"late", "4000"}, neighbour);
   harness_.idle(20ms);
   cancellation.request(Cancellation::Reason::kCaller);
   const auto answer = harness_.finish(hang);
@@ -170,7 +170,7 @@ TEST_F(Worker, AnAnswerThatComesWhileItsWorkerDrainsIsDelivered) {
   std::vector<LateAnswer> late;
   provider().on_late_answer([&](LateAnswer answer) { late.push_back(std::move(answer)); });
   TestSink sink;
-  EXPECT_EQ(harness_.finish(begin({"late", "1200"}, sink, 100ms)).outcome.code,
+  EXPECT_EQ(harness_.finish(begin({"late", "3000"}, sink, 100ms)).outcome.code,
             OutcomeCode::kHostDeadline);
   ASSERT_TRUE(harness_.pump([&] { return !late.empty(); }));
   EXPECT_EQ(late[0].slot, "run");
