@@ -1,7 +1,7 @@
 // berth-bench: measures the library and prints one JSON document. tools/bench/run calls it and puts
 // its figures beside those of whole programs.
 //
-//   berth-bench [--turns N] [--seconds S]
+//   berth-bench [--turns N] [--seconds S] [--operations N]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,6 +31,7 @@ constexpr std::array<std::size_t, 3> kInFlight = {1, 8, 64};
 
 struct Plan {
   int turns = 5;
+  int operations = 20'000;
   double seconds = 1;  // of each measurement of a turn
   std::filesystem::path binary;  // this program's own folder
   std::filesystem::path folder;  // a new one, beside the binaries: the disk that is measured
@@ -55,8 +56,7 @@ Task<Result<Loaded>> load(boost::asio::any_io_executor executor, const Plan& pla
 Task<Result<boost::json::object>> measure_operations(boost::asio::any_io_executor executor,
                                                      const Plan& plan, registry::Hosting hosting) {
   BERTH_CO_TRY(const Loaded loaded, co_await load(executor, plan, hosting));
-  const int count = hosting == registry::Hosting::kWorker ? 20'000 : 50'000;
-  BERTH_CO_TRY(const Samples samples, co_await lookups(loaded->provider(), count));
+  BERTH_CO_TRY(const Samples samples, co_await lookups(loaded->provider(), plan.operations));
   co_await loaded->close(now() + std::chrono::seconds(10));
   co_return samples.to_json();
 }
@@ -139,6 +139,8 @@ int main(int argc, char** argv) {
   app.add_option("--turns", plan.turns, "turns of durable executions")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", plan.seconds, "seconds for each measurement of a turn")
       ->check(CLI::Range(0.05, 60.0));
+  app.add_option("--operations", plan.operations, "operations of the loaded provider, each way")
+      ->check(CLI::Range(10, 10'000'000));
   CLI11_PARSE(app, argc, argv);
   plan.binary = std::filesystem::canonical("/proc/self/exe").parent_path();
   plan.folder = plan.binary / ("bench-" + berth::random_hex(8));

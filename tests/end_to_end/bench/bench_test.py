@@ -22,7 +22,8 @@ def figure(median_ns):
 
 class Bench(unittest.TestCase):
     def test_every_figure_is_there_and_greater_than_zero(self):
-        done = subprocess.run([str(BUILD / "bin/berth-bench"), "--turns", "2", "--seconds", "0.05"],
+        done = subprocess.run([str(BUILD / "bin/berth-bench"), "--turns", "2", "--seconds", "0.05",
+                               "--operations", "200"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
