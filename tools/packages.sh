@@ -6,13 +6,19 @@
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 
-# Prints the packages needed for a use: run, test or all.
+# Prints the packages needed for a use (run, test or all), without those whose command is there already.
 packages_for() {
+  local package command
   awk -v want="$1" '
     BEGIN { rank["run"] = 1; rank["test"] = 2; rank["all"] = 3 }
     { sub(/#.*/, "") }
-    NF { use = NF > 1 ? $2 : "test"; if (rank[use] <= rank[want]) print $1 }' \
-    "$root/tools/packages.txt"
+    NF { use = NF > 1 ? $2 : "test"; if (rank[use] <= rank[want]) print $1, $3 }' \
+    "$root/tools/packages.txt" |
+    while read -r package command; do
+      if [ -z "$command" ] || ! command -v "${command#or:}" >/dev/null; then
+        printf '%s\n' "$package"
+      fi
+    done
 }
 
 # Prints those of its arguments that are not installed, one a line.

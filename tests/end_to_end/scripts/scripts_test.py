@@ -116,6 +116,13 @@ class Packages(ScriptTest):
         self.assertIn("packages: libgtest-dev bubblewrap\n",
                       self.run_script("tools/test", "--all").stderr)
 
+    def test_a_command_that_came_otherwise_replaces_its_package(self):
+        self.install_everything(but=["nodejs"])
+        self.assertIn("packages: nodejs\n", self.run_script("tools/run", "a.py").stderr)
+        self.install_everything(but=["nodejs"])
+        self.command("node", "true")
+        self.assertNotIn("missing", self.run_script("tools/run", "a.py").stderr)
+
     def test_without_root_or_sudo_the_command_to_type_is_shown(self):
         self.set("user", "1000")
         self.install_everything(but=["mold"])
