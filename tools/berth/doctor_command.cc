@@ -59,7 +59,10 @@ boost::json::object to_json(const Checks& checks) {
   return {{"checks", std::move(items)}};
 }
 
-Task<void> check_provider(Context& context, Host& host, std::string id, Checks& checks) {
+// Programs run only with the provider that was asked for or is the default: another one's sandboxes
+// may cost money.
+Task<void> check_provider(Context& context, Host& host, std::string id, bool run_programs,
+                          Checks& checks) {
   auto loaded = co_await host.load(id, {});
   if (!loaded) {
     checks.push_back({Verdict::kMissing, "provider " + id, "loading",
@@ -68,7 +71,8 @@ Task<void> check_provider(Context& context, Host& host, std::string id, Checks& 
   }
   const plugin::LoadedProvider& provider = *(*loaded)->loaded;
   check_probe(provider, checks);
-  if (provider.probe_report().usable) co_await check_languages(context, **loaded, checks);
+  if (!run_programs || !provider.probe_report().usable) co_return;
+  co_await check_languages(context, **loaded, checks);
 }
 
 // The providers to look at: the one that was asked for, or every one this host would use.
@@ -110,7 +114,8 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
   co_await check_host(host, checks);
   for (const std::string& id : choose_providers(options, settings, files, checks)) {
     if (context.cancellation.requested()) break;
-    co_await check_provider(context, host, id, checks);
+    const bool run_programs = id == options.provider || id == settings.provider;
+    co_await check_provider(context, host, id, run_programs, checks);
   }
   co_return checks;
 }

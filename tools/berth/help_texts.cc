@@ -83,7 +83,8 @@ constexpr std::string_view kDoctorFooter = R"(Examples:
   berth doctor
   berth doctor --json | jq '.checks[] | select(.ok | not)'
 
-Ends with 1 when something is missing.)";
+Runs a small program in each language with the default provider, or with the
+one that is named; free of charge here. Ends with 1 when something is missing.)";
 
 constexpr std::string_view kVersionFooter = R"(Example:
   berth version --json)";
