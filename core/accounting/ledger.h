@@ -40,7 +40,11 @@ class LedgerRows {
   virtual Status insert_posting(const Posting& posting) = 0;
   // Sum of postings to minus postings from the account.
   virtual Result<Money> balance(std::string_view account) = 0;
-  virtual Result<std::vector<Posting>> postings(std::string_view account, std::size_t count_max) = 0;
+  // Postings to and from the account, oldest first. Paging: those after the posting with the key
+  // `after_key`; empty: from the first.
+  virtual Result<std::vector<Posting>> postings(std::string_view account,
+                                                std::string_view after_key,
+                                                std::size_t count_max) = 0;
 
   virtual Result<TurnTotals> turn(std::string_view owner, std::string_view session,
                                   std::string_view turn) = 0;

@@ -1,5 +1,5 @@
-// Store: the durable memory of the lifecycle, as an interface. core/store implements it over SQLite;
-// another database can follow. The simulator implements it in memory with faults.
+// Store: the durable memory of the lifecycle, as an interface. core/store implements it over
+// SQLite; another database can follow. The simulator implements it in memory with faults.
 //
 // All logic lives above: a unit of work is a function over a Transaction, which only reads and
 // writes rows. Units of concurrent calls are committed together (group commit): each runs in a
@@ -19,6 +19,7 @@
 #include "core/accounting/receipt.h"
 #include "core/base/result.h"
 #include "core/base/task.h"
+#include "core/lifecycle/document_rows.h"
 #include "core/lifecycle/intent.h"
 
 namespace berth {
@@ -84,6 +85,8 @@ class Transaction {
 
   // The double-entry ledger of the credits adapter.
   virtual LedgerRows& ledger() = 0;
+  // Saved documents, their revisions and runs.
+  virtual DocumentRows& documents() = 0;
 };
 
 using UnitOfWork = std::function<Status(Transaction&)>;

@@ -36,7 +36,7 @@ bool matches(const ReceiptFilter& filter, const Receipt& receipt) {
 // Changes the rows at once and remembers how to undo it.
 class MemoryTransaction final : public Transaction, public LedgerRows {
  public:
-  explicit MemoryTransaction(MemoryRows& rows) : rows_(rows) {}
+  explicit MemoryTransaction(MemoryRows& rows) : rows_(rows), documents_(rows.documents, undo_) {}
 
   void roll_back() {
     for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
@@ -150,6 +150,7 @@ class MemoryTransaction final : public Transaction, public LedgerRows {
   }
 
   LedgerRows& ledger() override { return *this; }
+  DocumentRows& documents() override { return documents_; }
   Result<std::optional<Posting>> posting(std::string_view key) override {
     for (const Posting& posting : rows_.postings) {
       if (posting.key == key) return posting;
@@ -171,11 +172,14 @@ class MemoryTransaction final : public Transaction, public LedgerRows {
     }
     return sum;
   }
-  Result<std::vector<Posting>> postings(std::string_view account, std::size_t count_max) override {
+  Result<std::vector<Posting>> postings(std::string_view account, std::string_view after_key,
+                                        std::size_t count_max) override {
     std::vector<Posting> found;
+    bool started = after_key.empty();
     for (const Posting& posting : rows_.postings) {
-      if (found.size() < count_max && (posting.to == account || posting.from == account))
-        found.push_back(posting);
+      const bool of_account = posting.to == account || posting.from == account;
+      if (started && of_account && found.size() < count_max) found.push_back(posting);
+      if (posting.key == after_key) started = true;
     }
     return found;
   }
@@ -203,6 +207,7 @@ class MemoryTransaction final : public Transaction, public LedgerRows {
   MemoryRows& rows_;
   std::string last_event_;
   std::vector<std::function<void()>> undo_;
+  MemoryDocuments documents_;
 };
 
 }  // namespace
@@ -215,7 +220,8 @@ Status MemoryStore::run_commit(const UnitOfWork& work) {
   }
   const std::string event = transaction.last_event();
   switch (commit_fault ? commit_fault(event) : CommitFault::kNone) {
-    case CommitFault::kNone: break;
+    case CommitFault::kNone:
+      break;
     case CommitFault::kFailed:
       transaction.roll_back();
       return fail(ErrorKind::kUnavailable, "the store is down");

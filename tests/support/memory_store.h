@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/lifecycle/store.h"
+#include "tests/support/memory_documents.h"
 #include "tests/support/world.h"
 
 namespace berth::testing {
@@ -23,6 +24,7 @@ struct MemoryRows {
   std::map<std::string, Receipt, std::less<>> receipts;
   std::vector<Posting> postings;
   std::map<std::string, TurnTotals> turns;
+  MemoryDocumentRows documents;
 };
 
 // What becomes of a commit whose unit of work succeeded.
@@ -35,8 +37,8 @@ enum class CommitFault {
 
 class MemoryStore : public Store {
  public:
-  // Asked once for each commit, with the journal's last new event ("reserve", "confirm", ...), empty
-  // when it wrote none, before it is decided.
+  // Asked once for each commit, with the journal's last new event ("reserve", "confirm", ...),
+  // empty when it wrote none, before it is decided.
   using FaultOf = std::function<CommitFault(const std::string& event)>;
 
   MemoryStore(World& world, int host, MemoryRows& rows) : world_(world), host_(host), rows_(rows) {}
@@ -44,8 +46,8 @@ class MemoryStore : public Store {
   Task<Status> commit(UnitOfWork work) override;
   Task<Status> read(UnitOfWork work) override;
 
-  FaultOf commit_fault;                 // empty: none
-  std::function<bool()> read_fails;     // empty: never
+  FaultOf commit_fault;              // empty: none
+  std::function<bool()> read_fails;  // empty: never
   std::function<void(const std::string& event)> on_committed;
 
  private:
