@@ -1,7 +1,7 @@
 // Credits: the built-in billing adapter, a double-entry ledger with a grant for new owners.
 //
-// Paid work needs a strictly positive balance and no unknown cost. Nothing is reserved, so a balance
-// may go below zero by what was in flight. Debits are rounded up to the cent once per turn.
+// Paid work needs a strictly positive balance and no unknown cost. Nothing is reserved, so a
+// balance may go below zero by what was in flight. Debits are rounded up to the cent once per turn.
 #ifndef BERTH_CORE_ACCOUNTING_CREDITS_H_
 #define BERTH_CORE_ACCOUNTING_CREDITS_H_
 

@@ -8,8 +8,9 @@ namespace berth {
 namespace {
 
 constexpr std::array kAllSettlements = {
-    Settlement::kCompleted, Settlement::kInfrastructureFailure, Settlement::kCancelled,
-    Settlement::kRefused,   Settlement::kHostDied,              Settlement::kUncertain,
+    Settlement::kCompleted, Settlement::kInfrastructureFailure,
+    Settlement::kCancelled, Settlement::kRefused,
+    Settlement::kHostDied,  Settlement::kUncertain,
 };
 
 template <class T>
@@ -27,12 +28,18 @@ boost::json::value money_or_null(const std::optional<Money>& money) {
 
 std::string_view to_string(Settlement settlement) {
   switch (settlement) {
-    case Settlement::kCompleted: return "completed";
-    case Settlement::kInfrastructureFailure: return "infrastructure_failure";
-    case Settlement::kCancelled: return "cancelled";
-    case Settlement::kRefused: return "refused";
-    case Settlement::kHostDied: return "host_died";
-    case Settlement::kUncertain: return "uncertain";
+    case Settlement::kCompleted:
+      return "completed";
+    case Settlement::kInfrastructureFailure:
+      return "infrastructure_failure";
+    case Settlement::kCancelled:
+      return "cancelled";
+    case Settlement::kRefused:
+      return "refused";
+    case Settlement::kHostDied:
+      return "host_died";
+    case Settlement::kUncertain:
+      return "uncertain";
   }
   return "";
 }

@@ -44,10 +44,10 @@ struct Receipt {
   Settlement settlement = Settlement::kUncertain;
   std::optional<Money> cost;
   WallTime recorded_at;
-  WallTime settled_at;              // equals recorded_at unless it was unknown first
-  std::string evidence;             // who established the end, in words
+  WallTime settled_at;   // equals recorded_at unless it was unknown first
+  std::string evidence;  // who established the end, in words
   std::optional<int> exit_code;
-  std::string cause;                // "exited", "oom", ...; empty when nothing ran
+  std::string cause;  // "exited", "oom", ...; empty when nothing ran
   std::uint64_t stdout_bytes = 0;
   std::uint64_t stderr_bytes = 0;
   // Microseconds by phase ("reserve", "create", "install", "run", "collect", "cleanup").

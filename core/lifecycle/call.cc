@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -145,17 +145,20 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
 Task<CallEnd> Call::answer_unknown_reservation(bool inserted, Error error) {
   Result<Reserved> found = co_await read_call(services_.store, request_.key);
   if (!found)
-    co_return ended(CallEnd::Status::kInfrastructureError, ErrorKind::kUnknownOutcome,
-                    fmt::format("the reservation of '{}' may or may not be stored ({}); nothing was "
-                                "asked of the provider; see `berth reconcile --name {}`",
-                                name_, error.message(), name_));
+    co_return ended(
+        CallEnd::Status::kInfrastructureError, ErrorKind::kUnknownOutcome,
+        fmt::format("the reservation of '{}' may or may not be stored ({}); nothing was "
+                    "asked of the provider; see `berth reconcile --name {}`",
+                    name_, error.message(), name_));
   if (!found->earlier)
-    co_return ended(CallEnd::Status::kInfrastructureError, ErrorKind::kUnavailable,
-                    fmt::format("the reservation could not be committed ({}); nothing was stored or "
-                                "asked of the provider",
-                                error.message()));
+    co_return ended(
+        CallEnd::Status::kInfrastructureError, ErrorKind::kUnavailable,
+        fmt::format("the reservation could not be committed ({}); nothing was stored or "
+                    "asked of the provider",
+                    error.message()));
   // Only what this very call has inserted is known to be unsent.
-  const bool own = inserted && found->earlier->holder == services_.self && found->earlier->revision == 1;
+  const bool own =
+      inserted && found->earlier->holder == services_.self && found->earlier->revision == 1;
   if (!own)
     co_return answer_again(std::move(*found->earlier), std::move(found->receipt), spec_digest_,
                            services_.clock.wall_now());
@@ -178,8 +181,8 @@ Task<std::optional<CallEnd>> Call::prepare_and_dispatch() {
   if (dispatched && dispatched->has(Effect::kAskCreate)) co_return std::nullopt;
   if (!dispatched && !guard(Guard::kCommitKnown)) co_return std::nullopt;
   const std::string cause = dispatched ? std::string("refused") : dispatched.error().message();
-  std::string message =
-      fmt::format("the dispatch could not be committed ({}); nothing was asked of the provider", cause);
+  std::string message = fmt::format(
+      "the dispatch could not be committed ({}); nothing was asked of the provider", cause);
   co_return co_await release_unsent(failed_as(Settlement::kInfrastructureFailure),
                                     std::move(message));
 }
@@ -195,14 +198,15 @@ Task<CallEnd> Call::create_and_go(Body body) {
       context(asked + services_.limits.create_deadline, nullptr), name_, std::move(spec));
   add_timing("create", services_.clock.now() - asked);
   Event created = event_of_create(std::move(answer), services_.clock.wall_now());
-  const bool clean = created.kind == EventKind::kCreateRejected ||
-                     created.kind == EventKind::kCreateFailedClean;
+  const bool clean =
+      created.kind == EventKind::kCreateRejected || created.kind == EventKind::kCreateFailedClean;
   if (!clean) co_return co_await confirm_and_go(std::move(created), std::move(body));
 
   const Settlement settlement = failed_as(Settlement::kRefused);
-  std::string message = stop_.requested() ? why_stopped()
-                                          : fmt::format("provider '{}' did not create a sandbox: {}",
-                                                        provider().id, created.evidence);
+  std::string message = stop_.requested()
+                            ? why_stopped()
+                            : fmt::format("provider '{}' did not create a sandbox: {}",
+                                          provider().id, created.evidence);
   created.evidence = message;
   Step step;
   if (stop_.requested()) step.events.push_back(event(EventKind::kCancel, why_stopped()));
@@ -216,8 +220,9 @@ Task<CallEnd> Call::create_and_go(Body body) {
 Task<CallEnd> Call::confirm_and_go(Event created, Body body) {
   const EventKind kind = created.kind;
   // What was made elsewhere or under another name is not deleted by guess.
-  const bool uncertain_create = kind == EventKind::kCreateUncertain ||
-                                (kind == EventKind::kCreateDone && !is_about(progress_->intent(), created));
+  const bool uncertain_create =
+      kind == EventKind::kCreateUncertain ||
+      (kind == EventKind::kCreateDone && !is_about(progress_->intent(), created));
   const bool stopped = stop_.requested();
   Step step;
   if (stopped) step.events.push_back(event(EventKind::kCancel, why_stopped()));
@@ -265,7 +270,8 @@ Task<CallEnd> Call::run_body(Body body) {
 template <class T, class Ask>
 Task<Answer<T>> Call::operate(Ask ask) {
   if (stop_.requested())
-    co_return Answer<T>{Outcome::make(OutcomeClass::kRejected, OutcomeCode::kCancelled, why_stopped())};
+    co_return Answer<T>{
+        Outcome::make(OutcomeClass::kRejected, OutcomeCode::kCancelled, why_stopped())};
   if (tainted_ && guard(Guard::kUntainted))
     co_return Answer<T>{Outcome::make(OutcomeClass::kRejected, OutcomeCode::kConflict,
                                       "an earlier operation on this sandbox was lost; it is only "
@@ -276,7 +282,8 @@ Task<Answer<T>> Call::operate(Ask ask) {
 }
 
 Task<Answer<RunEnd>> Call::run(Command command, OutputSink& output) {
-  return operate<RunEnd>([this, command = std::move(command), &output](OperationContext with) mutable {
+  return operate<RunEnd>([this, command = std::move(command),
+                          &output](OperationContext with) mutable {
     return services_.provider.run(std::move(with), progress_->ref(), std::move(command), output);
   });
 }

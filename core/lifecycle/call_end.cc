@@ -41,8 +41,8 @@ Task<void> Call::ensure_deleted() {
 Task<void> Call::delete_until_confirmed() {
   note_stage("cleanup");
   const Instant began = services_.clock.now();
-  deleted_ = co_await remove_sandbox(services_, name_, progress_->ref(),
-                                     context(began, nullptr).on_stage);
+  deleted_ =
+      co_await remove_sandbox(services_, name_, progress_->ref(), context(began, nullptr).on_stage);
   add_timing("cleanup", services_.clock.now() - began);
   delete_ended_ = true;
   // A command that never answers is not waited for once its sandbox is gone or given up.
@@ -70,7 +70,9 @@ Task<CallEnd> Call::clean_and_release(std::vector<Event> events) {
     step.settling.result = std::move(body_result_.document);
   step.stage = "released";
   const Result<Effects> released = co_await commit_persistently(std::move(step));
-  if (!released) co_return retained(released.error(), "the sandbox is gone, but its release could not be recorded");
+  if (!released)
+    co_return retained(released.error(),
+                       "the sandbox is gone, but its release could not be recorded");
   co_return settled(settlement, std::move(message));
 }
 
@@ -83,7 +85,8 @@ Task<CallEnd> Call::release_unsent(Settlement settlement, std::string message) {
     step.events.push_back(event(EventKind::kCancel, message));
     if (dispatched) step.events.push_back(event(EventKind::kCreateRejected, message));
   } else {
-    step.events.push_back(event(dispatched ? EventKind::kCreateRejected : EventKind::kRefuse, message));
+    step.events.push_back(
+        event(dispatched ? EventKind::kCreateRejected : EventKind::kRefuse, message));
   }
   if (progress_->has_pending()) {
     // The dispatch rides along, and the unsent create answers it.
@@ -181,9 +184,11 @@ std::string Call::why_stopped() const {
   switch (stop_.reason()) {
     case Cancellation::Reason::kDeadline:
       return fmt::format("the deadline of {} passed", to_human(deadline_ - started_));
-    case Cancellation::Reason::kShutdown: return "cancelled: the host is shutting down";
+    case Cancellation::Reason::kShutdown:
+      return "cancelled: the host is shutting down";
     case Cancellation::Reason::kNone:
-    case Cancellation::Reason::kCaller: break;
+    case Cancellation::Reason::kCaller:
+      break;
   }
   return "cancelled by the caller";
 }
@@ -203,10 +208,11 @@ CallEnd Call::ended(CallEnd::Status status, ErrorKind kind, std::string message)
 }
 
 CallEnd Call::retained(const Error& error, std::string_view what) const {
-  return ended(CallEnd::Status::kInfrastructureError, error.kind(),
-               fmt::format("{} ({}); intent '{}' is retained, resolve it with `berth reconcile --name "
-                           "{}`",
-                           what, error.message(), name_, name_));
+  return ended(
+      CallEnd::Status::kInfrastructureError, error.kind(),
+      fmt::format("{} ({}); intent '{}' is retained, resolve it with `berth reconcile --name "
+                  "{}`",
+                  what, error.message(), name_, name_));
 }
 
 CallEnd Call::settled(Settlement settlement, std::string message) {
@@ -216,7 +222,9 @@ CallEnd Call::settled(Settlement settlement, std::string message) {
   end.document = progress_->intent().result;
   end.message = message;
   switch (settlement) {
-    case Settlement::kCompleted: end.status = CallEnd::Status::kCompleted; return end;
+    case Settlement::kCompleted:
+      end.status = CallEnd::Status::kCompleted;
+      return end;
     case Settlement::kCancelled:
       end.status = CallEnd::Status::kCancelled;
       end.error = Error(ErrorKind::kCancelled, std::move(message));
@@ -227,7 +235,8 @@ CallEnd Call::settled(Settlement settlement, std::string message) {
       return end;
     case Settlement::kInfrastructureFailure:
     case Settlement::kHostDied:
-    case Settlement::kUncertain: break;
+    case Settlement::kUncertain:
+      break;
   }
   const bool late = stop_.reason() == Cancellation::Reason::kDeadline;
   end.status = CallEnd::Status::kInfrastructureError;

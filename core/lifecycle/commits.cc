@@ -17,7 +17,8 @@ struct ProgressJob {
   std::string name;
   std::uint64_t known_revision = 0;
   std::vector<Step> steps;
-  std::size_t maybe_stored = 0;  // the first so many steps: their earlier commit's outcome is unknown
+  std::size_t maybe_stored =
+      0;  // the first so many steps: their earlier commit's outcome is unknown
   Pricing pricing;
   // Outputs, written afresh by every run of the unit.
   Intent intent;
@@ -46,8 +47,7 @@ Status ProgressJob::run(Transaction& transaction) {
   intent = std::move(*stored);
   for (std::size_t i = stored_revision - known_revision; i < steps.size(); ++i)
     BERTH_CHECK_OK(apply(transaction, steps[i]));
-  if (stored_revision != known_revision && !receipt)
-    BERTH_CHECK_OK(read_receipt(transaction));
+  if (stored_revision != known_revision && !receipt) BERTH_CHECK_OK(read_receipt(transaction));
   if (intent.revision == stored_revision) return {};
   return transaction.update_intent(intent, stored_revision);
 }
@@ -69,9 +69,8 @@ Status ProgressJob::apply(Transaction& transaction, const Step& step) {
     }
     intent = std::move(made->intent);
     step_effects.add(made->effects);
-    BERTH_CHECK_OK(transaction.append_journal({name, from, intent.state,
-                                               std::string(to_string(event.kind)), event.evidence,
-                                               event.at}));
+    BERTH_CHECK_OK(transaction.append_journal(
+        {name, from, intent.state, std::string(to_string(event.kind)), event.evidence, event.at}));
   }
   if (!step.stage.empty()) intent.last_stage = step.stage;
   intent.revision += 1;
@@ -120,12 +119,16 @@ Status insert_reserved(Transaction& transaction, const ReserveRequest& request, 
   intent.revision = 1;
   // Before its journal: the lines refer to the intent.
   BERTH_CHECK_OK(transaction.insert_intent(intent));
-  BERTH_CHECK_OK(transaction.append_journal({intent.name, IntentState::kIntended,
-                                             IntentState::kIntended, "reserve",
-                                             intent.holder.host_id, intent.created_at}));
+  BERTH_CHECK_OK(
+      transaction.append_journal({intent.name, IntentState::kIntended, IntentState::kIntended,
+                                  "reserve", intent.holder.host_id, intent.created_at}));
   if (!request.dispatch) return {};
-  return transaction.append_journal({intent.name, IntentState::kIntended, intent.state,
-                                     std::string(to_string(dispatch.kind)), {}, dispatch.at});
+  return transaction.append_journal({intent.name,
+                                     IntentState::kIntended,
+                                     intent.state,
+                                     std::string(to_string(dispatch.kind)),
+                                     {},
+                                     dispatch.at});
 }
 
 Status check_scope(Transaction& transaction, const Intent& intent) {
@@ -133,10 +136,11 @@ Status check_scope(Transaction& transaction, const Intent& intent) {
   BERTH_TRY(const std::optional<Intent> open,
             transaction.unresolved_in_other_scope(intent.provider_id, intent.scope));
   if (!open) return {};
-  return fail(ErrorKind::kRefused,
-              fmt::format("provider '{}' changed its scope while intent '{}' is open: {}; restore it, "
-                          "or drain with `berth reconcile` under the old configuration first",
-                          intent.provider_id, open->name, scope_difference(open->scope, intent.scope)));
+  return fail(
+      ErrorKind::kRefused,
+      fmt::format("provider '{}' changed its scope while intent '{}' is open: {}; restore it, "
+                  "or drain with `berth reconcile` under the old configuration first",
+                  intent.provider_id, open->name, scope_difference(open->scope, intent.scope)));
 }
 
 Status check_session(Transaction& transaction, const Intent& intent) {
@@ -154,7 +158,8 @@ Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing,
   BERTH_TRY(std::optional<Receipt> earlier, transaction.receipt(receipt.name));
   if (!earlier) {
     BERTH_CHECK_OK(transaction.insert_receipt(receipt));
-    if (receipt.cost && billing != nullptr) BERTH_CHECK_OK(billing->debit(transaction.ledger(), receipt));
+    if (receipt.cost && billing != nullptr)
+      BERTH_CHECK_OK(billing->debit(transaction.ledger(), receipt));
     return receipt;
   }
   if (earlier->owner != receipt.owner || earlier->session != receipt.session ||

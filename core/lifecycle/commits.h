@@ -37,7 +37,8 @@ struct Pricing {
   const Billing* billing = nullptr;
 };
 
-// An intent in the hands of the one who works on it: what is known to be committed, and what is not.
+// An intent in the hands of the one who works on it: what is known to be committed, and what is
+// not.
 //
 // A step whose commit failed is not lost: it rides along with the next one, which finds out by the
 // stored revision what had arrived.

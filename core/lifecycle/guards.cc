@@ -9,27 +9,48 @@ namespace berth {
 
 std::string_view to_string(Guard which) {
   switch (which) {
-    case Guard::kCellDefined: return "CellDefined";
-    case Guard::kNameMatches: return "NameMatches";
-    case Guard::kScopeMatches: return "ScopeMatches";
-    case Guard::kCancelledNeverRuns: return "CancelledNeverRuns";
-    case Guard::kHolderGone: return "HolderGone";
-    case Guard::kEvidenceGiven: return "EvidenceGiven";
-    case Guard::kUnknownIsUncertain: return "UnknownIsUncertain";
-    case Guard::kAbsenceProven: return "AbsenceProven";
-    case Guard::kDeletionConfirmed: return "DeletionConfirmed";
-    case Guard::kPaidWhenComplete: return "PaidWhenComplete";
-    case Guard::kNotCancelledYet: return "NotCancelledYet";
-    case Guard::kSameSpec: return "SameSpec";
-    case Guard::kCallResolved: return "CallResolved";
-    case Guard::kSessionOpen: return "SessionOpen";
-    case Guard::kScopeUnchanged: return "ScopeUnchanged";
-    case Guard::kCommitKnown: return "CommitKnown";
-    case Guard::kConfirmationCommitted: return "ConfirmationCommitted";
-    case Guard::kUntainted: return "Untainted";
-    case Guard::kOneDelete: return "OneDelete";
-    case Guard::kOwnerMatches: return "OwnerMatches";
-    case Guard::kNothingUnresolved: return "NothingUnresolved";
+    case Guard::kCellDefined:
+      return "CellDefined";
+    case Guard::kNameMatches:
+      return "NameMatches";
+    case Guard::kScopeMatches:
+      return "ScopeMatches";
+    case Guard::kCancelledNeverRuns:
+      return "CancelledNeverRuns";
+    case Guard::kHolderGone:
+      return "HolderGone";
+    case Guard::kEvidenceGiven:
+      return "EvidenceGiven";
+    case Guard::kUnknownIsUncertain:
+      return "UnknownIsUncertain";
+    case Guard::kAbsenceProven:
+      return "AbsenceProven";
+    case Guard::kDeletionConfirmed:
+      return "DeletionConfirmed";
+    case Guard::kPaidWhenComplete:
+      return "PaidWhenComplete";
+    case Guard::kNotCancelledYet:
+      return "NotCancelledYet";
+    case Guard::kSameSpec:
+      return "SameSpec";
+    case Guard::kCallResolved:
+      return "CallResolved";
+    case Guard::kSessionOpen:
+      return "SessionOpen";
+    case Guard::kScopeUnchanged:
+      return "ScopeUnchanged";
+    case Guard::kCommitKnown:
+      return "CommitKnown";
+    case Guard::kConfirmationCommitted:
+      return "ConfirmationCommitted";
+    case Guard::kUntainted:
+      return "Untainted";
+    case Guard::kOneDelete:
+      return "OneDelete";
+    case Guard::kOwnerMatches:
+      return "OwnerMatches";
+    case Guard::kNothingUnresolved:
+      return "NothingUnresolved";
   }
   return "";
 }

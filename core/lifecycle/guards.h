@@ -11,28 +11,28 @@ namespace berth {
 
 enum class Guard : std::uint8_t {
   // The machine.
-  kCellDefined,          // an event outside the state table changes nothing
-  kNameMatches,          // an answer about another name is not about this intent
-  kScopeMatches,         // what lives in another scope is not this intent's
-  kCancelledNeverRuns,   // a create that succeeds after the cancel goes to cleaning
-  kHolderGone,           // a living holder's intent is not recovered
-  kEvidenceGiven,        // an operator's word needs evidence
-  kUnknownIsUncertain,   // only REJECTED and FAILED_CLEAN say that a create left nothing
-  kAbsenceProven,        // one missing-resource answer is not proof of absence
-  kDeletionConfirmed,    // only the provider's own confirmation ends an allocation
-  kPaidWhenComplete,     // a price is due for completed calls only
+  kCellDefined,         // an event outside the state table changes nothing
+  kNameMatches,         // an answer about another name is not about this intent
+  kScopeMatches,        // what lives in another scope is not this intent's
+  kCancelledNeverRuns,  // a create that succeeds after the cancel goes to cleaning
+  kHolderGone,          // a living holder's intent is not recovered
+  kEvidenceGiven,       // an operator's word needs evidence
+  kUnknownIsUncertain,  // only REJECTED and FAILED_CLEAN say that a create left nothing
+  kAbsenceProven,       // one missing-resource answer is not proof of absence
+  kDeletionConfirmed,   // only the provider's own confirmation ends an allocation
+  kPaidWhenComplete,    // a price is due for completed calls only
   // The way through.
-  kNotCancelledYet,       // a cancelled call reserves nothing
-  kSameSpec,              // the same call with another request is a conflict
-  kCallResolved,          // an unresolved call is refused, not answered
-  kSessionOpen,           // a retiring session takes no new call
-  kScopeUnchanged,        // another account or key must not act while intents are open
-  kCommitKnown,           // nothing is asked of a provider after a failed commit
-  kConfirmationCommitted, // no source runs before the confirmation is committed
-  kUntainted,             // nothing more is asked of a sandbox after a lost operation
-  kOneDelete,             // one delete in flight for one allocation
-  kOwnerMatches,          // other owners neither see nor act
-  kNothingUnresolved,     // a session retires only when all its intents are released
+  kNotCancelledYet,        // a cancelled call reserves nothing
+  kSameSpec,               // the same call with another request is a conflict
+  kCallResolved,           // an unresolved call is refused, not answered
+  kSessionOpen,            // a retiring session takes no new call
+  kScopeUnchanged,         // another account or key must not act while intents are open
+  kCommitKnown,            // nothing is asked of a provider after a failed commit
+  kConfirmationCommitted,  // no source runs before the confirmation is committed
+  kUntainted,              // nothing more is asked of a sandbox after a lost operation
+  kOneDelete,              // one delete in flight for one allocation
+  kOwnerMatches,           // other owners neither see nor act
+  kNothingUnresolved,      // a session retires only when all its intents are released
 };
 inline constexpr std::size_t kGuardCount = 21;
 

@@ -1,5 +1,5 @@
-// What this process works on at the moment, by intent name: so that concurrent deliveries of one call
-// wait for each other, and nothing is reconciled while a call still has it in hand.
+// What this process works on at the moment, by intent name: so that concurrent deliveries of one
+// call wait for each other, and nothing is reconciled while a call still has it in hand.
 //
 // One event loop; not thread-safe. Shared by everything that works for one provider.
 #ifndef BERTH_CORE_LIFECYCLE_IN_FLIGHT_H_

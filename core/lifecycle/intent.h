@@ -27,8 +27,8 @@ enum class IntentState {
 std::string_view to_string(IntentState state);
 std::optional<IntentState> intent_state_from(std::string_view text);
 
-// Who works on an intent. Another host may recover it only when `lock_path` can be locked. All empty:
-// nobody does, and any host may reconcile it.
+// Who works on an intent. Another host may recover it only when `lock_path` can be locked. All
+// empty: nobody does, and any host may reconcile it.
 struct Holder {
   std::string boot_id;
   std::string host_id;

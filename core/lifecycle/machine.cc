@@ -17,24 +17,42 @@ constexpr std::size_t kMessageBytesMax = 1024;
 // Where an event leads in the state table; nothing: the cell is not defined.
 std::optional<IntentState> target(IntentState state, EventKind kind) {
   using S = IntentState;
-  const auto from = [state](S only, S to) { return state == only ? std::optional(to) : std::nullopt; };
+  const auto from = [state](S only, S to) {
+    return state == only ? std::optional(to) : std::nullopt;
+  };
   switch (kind) {
-    case EventKind::kDispatch: return from(S::kIntended, S::kDispatched);
-    case EventKind::kRefuse: return from(S::kIntended, S::kReleased);
-    case EventKind::kCreateDone: return from(S::kDispatched, S::kCreated);
-    case EventKind::kCreateRejected: return from(S::kDispatched, S::kReleased);
-    case EventKind::kCreateFailedClean: return from(S::kDispatched, S::kReleased);
-    case EventKind::kCreateFailedDirty: return from(S::kDispatched, S::kCleaning);
-    case EventKind::kCreateUncertain: return from(S::kDispatched, S::kUncertain);
-    case EventKind::kRun: return from(S::kCreated, S::kRunning);
-    case EventKind::kDeleteConfirmed: return from(S::kCleaning, S::kReleased);
-    case EventKind::kDeleteFailed: return from(S::kCleaning, S::kCleaning);
-    case EventKind::kFound: return from(S::kUncertain, S::kCleaning);
-    case EventKind::kInconclusive: return from(S::kUncertain, S::kUncertain);
-    case EventKind::kFenced: return from(S::kUncertain, S::kReleased);
-    case EventKind::kEstablishedAbsent: return from(S::kUncertain, S::kReleased);
-    case EventKind::kEstablishedPresent: return from(S::kUncertain, S::kCleaning);
-    case EventKind::kExpire: return from(S::kReleased, S::kReleased);
+    case EventKind::kDispatch:
+      return from(S::kIntended, S::kDispatched);
+    case EventKind::kRefuse:
+      return from(S::kIntended, S::kReleased);
+    case EventKind::kCreateDone:
+      return from(S::kDispatched, S::kCreated);
+    case EventKind::kCreateRejected:
+      return from(S::kDispatched, S::kReleased);
+    case EventKind::kCreateFailedClean:
+      return from(S::kDispatched, S::kReleased);
+    case EventKind::kCreateFailedDirty:
+      return from(S::kDispatched, S::kCleaning);
+    case EventKind::kCreateUncertain:
+      return from(S::kDispatched, S::kUncertain);
+    case EventKind::kRun:
+      return from(S::kCreated, S::kRunning);
+    case EventKind::kDeleteConfirmed:
+      return from(S::kCleaning, S::kReleased);
+    case EventKind::kDeleteFailed:
+      return from(S::kCleaning, S::kCleaning);
+    case EventKind::kFound:
+      return from(S::kUncertain, S::kCleaning);
+    case EventKind::kInconclusive:
+      return from(S::kUncertain, S::kUncertain);
+    case EventKind::kFenced:
+      return from(S::kUncertain, S::kReleased);
+    case EventKind::kEstablishedAbsent:
+      return from(S::kUncertain, S::kReleased);
+    case EventKind::kEstablishedPresent:
+      return from(S::kUncertain, S::kCleaning);
+    case EventKind::kExpire:
+      return from(S::kReleased, S::kReleased);
     case EventKind::kFinish:
       if (state == S::kCreated || state == S::kRunning) return S::kCleaning;
       return std::nullopt;
@@ -45,13 +63,20 @@ std::optional<IntentState> target(IntentState state, EventKind kind) {
       return std::nullopt;
     case EventKind::kRecover:
       switch (state) {
-        case S::kIntended: return S::kReleased;
-        case S::kDispatched: return S::kUncertain;
-        case S::kCreated: return S::kCleaning;
-        case S::kRunning: return S::kCleaning;
-        case S::kCleaning: return S::kCleaning;
-        case S::kUncertain: return S::kUncertain;
-        case S::kReleased: return std::nullopt;
+        case S::kIntended:
+          return S::kReleased;
+        case S::kDispatched:
+          return S::kUncertain;
+        case S::kCreated:
+          return S::kCleaning;
+        case S::kRunning:
+          return S::kCleaning;
+        case S::kCleaning:
+          return S::kCleaning;
+        case S::kUncertain:
+          return S::kUncertain;
+        case S::kReleased:
+          return std::nullopt;
       }
   }
   return std::nullopt;
@@ -72,16 +97,18 @@ std::optional<Error> refusal(const Intent& intent, const Event& event) {
                  fmt::format("intent '{}' is {}: '{}' is not possible now", intent.name,
                              to_string(intent.state), to_string(event.kind)));
   if (event.kind == EventKind::kRecover && guard(Guard::kHolderGone) && !event.holder_gone)
-    return Error(ErrorKind::kRefused,
-                 fmt::format("intent '{}' is held by a living host ({}); only that host may act on it",
-                             intent.name, intent.holder.host_id));
-  const bool established = event.kind == EventKind::kEstablishedAbsent ||
-                           event.kind == EventKind::kEstablishedPresent;
+    return Error(
+        ErrorKind::kRefused,
+        fmt::format("intent '{}' is held by a living host ({}); only that host may act on it",
+                    intent.name, intent.holder.host_id));
+  const bool established =
+      event.kind == EventKind::kEstablishedAbsent || event.kind == EventKind::kEstablishedPresent;
   if (established && guard(Guard::kEvidenceGiven) && is_blank(event.evidence))
-    return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("intent '{}' cannot be settled without evidence; say with --evidence who "
-                             "established it and what was seen",
-                             intent.name));
+    return Error(
+        ErrorKind::kInvalidArgument,
+        fmt::format("intent '{}' cannot be settled without evidence; say with --evidence who "
+                    "established it and what was seen",
+                    intent.name));
   return std::nullopt;
 }
 
@@ -173,7 +200,9 @@ Result<Transition> transition(Intent intent, const Event& event) {
       if (before == IntentState::kIntended) enter_released(intent, effects);
       if (intent.state == IntentState::kCleaning) effects.add(Effect::kDelete);
       break;
-    case EventKind::kCreateDone: apply_create_done(intent, event, effects); break;
+    case EventKind::kCreateDone:
+      apply_create_done(intent, event, effects);
+      break;
     case EventKind::kRefuse:
     case EventKind::kCreateRejected:
     case EventKind::kCreateFailedClean:
@@ -189,15 +218,22 @@ Result<Transition> transition(Intent intent, const Event& event) {
       intent.last_error = event.evidence;
       enter_uncertain(intent, effects);
       break;
-    case EventKind::kRun: break;
-    case EventKind::kFinish: effects.add(Effect::kDelete); break;
+    case EventKind::kRun:
+      break;
+    case EventKind::kFinish:
+      effects.add(Effect::kDelete);
+      break;
     case EventKind::kDeleteFailed:
       intent.last_error = event.evidence;
       intent.cleanup_attempts += 1;
       intent.holder = {};
       break;
-    case EventKind::kRecover: apply_recover(intent, event, before, effects); break;
-    case EventKind::kFound: apply_found(intent, event, effects); break;
+    case EventKind::kRecover:
+      apply_recover(intent, event, before, effects);
+      break;
+    case EventKind::kFound:
+      apply_found(intent, event, effects);
+      break;
     case EventKind::kInconclusive:
       intent.last_error = event.evidence;
       intent.cleanup_attempts += 1;
@@ -205,8 +241,12 @@ Result<Transition> transition(Intent intent, const Event& event) {
       break;
     case EventKind::kDeleteConfirmed:
     case EventKind::kFenced:
-    case EventKind::kEstablishedAbsent: enter_released(intent, effects); break;
-    case EventKind::kEstablishedPresent: effects.add(Effect::kDelete); break;
+    case EventKind::kEstablishedAbsent:
+      enter_released(intent, effects);
+      break;
+    case EventKind::kEstablishedPresent:
+      effects.add(Effect::kDelete);
+      break;
     case EventKind::kExpire:
       intent.result_expired = intent.result_expired || intent.result.has_value();
       intent.result.reset();
@@ -226,14 +266,19 @@ Event event_of_create(Answer<Created> answer, WallTime at) {
       event.ref = std::move(answer.value.ref);
       event.scope = std::move(answer.value.scope);
       return event;
-    case OutcomeClass::kRejected: event.kind = EventKind::kCreateRejected; return event;
-    case OutcomeClass::kFailedClean: event.kind = EventKind::kCreateFailedClean; return event;
+    case OutcomeClass::kRejected:
+      event.kind = EventKind::kCreateRejected;
+      return event;
+    case OutcomeClass::kFailedClean:
+      event.kind = EventKind::kCreateFailedClean;
+      return event;
     case OutcomeClass::kFailedDirty:
       event.kind = EventKind::kCreateFailedDirty;
       event.ref = std::move(answer.value.ref);
       return event;
     case OutcomeClass::kUnset:
-    case OutcomeClass::kUncertain: break;
+    case OutcomeClass::kUncertain:
+      break;
   }
   // Also a class that this host does not know.
   event.kind = guard(Guard::kUnknownIsUncertain) ? EventKind::kCreateUncertain
@@ -259,8 +304,12 @@ Event event_of_lookup(Answer<Found> answer, WallTime at) {
     return event;
   }
   switch (answer.value.presence) {
-    case Presence::kUnknown: event.evidence = "the provider does not know"; break;
-    case Presence::kInProgress: event.evidence = "the create is still in progress"; break;
+    case Presence::kUnknown:
+      event.evidence = "the provider does not know";
+      break;
+    case Presence::kInProgress:
+      event.evidence = "the create is still in progress";
+      break;
     case Presence::kPresent:
       event.kind = EventKind::kFound;
       event.evidence = "present";
@@ -287,32 +336,52 @@ Money cost_of(Settlement settlement, Money price) {
 
 std::string describe(const Outcome& outcome) {
   if (outcome.done()) return "done";
-  std::string text = fmt::format("{}, {}", to_string(outcome.outcome_class), to_string(outcome.code));
+  std::string text =
+      fmt::format("{}, {}", to_string(outcome.outcome_class), to_string(outcome.code));
   if (!outcome.message.empty()) text += fmt::format(": {}", outcome.message);
   return bounded(std::move(text));
 }
 
 std::string_view to_string(EventKind kind) {
   switch (kind) {
-    case EventKind::kDispatch: return "dispatch";
-    case EventKind::kCancel: return "cancel";
-    case EventKind::kRefuse: return "refuse";
-    case EventKind::kCreateDone: return "create_done";
-    case EventKind::kCreateRejected: return "create_rejected";
-    case EventKind::kCreateFailedClean: return "create_failed_clean";
-    case EventKind::kCreateFailedDirty: return "create_failed_dirty";
-    case EventKind::kCreateUncertain: return "create_uncertain";
-    case EventKind::kRun: return "run";
-    case EventKind::kFinish: return "finish";
-    case EventKind::kDeleteConfirmed: return "delete_confirmed";
-    case EventKind::kDeleteFailed: return "delete_failed";
-    case EventKind::kRecover: return "recover";
-    case EventKind::kFound: return "found";
-    case EventKind::kInconclusive: return "inconclusive";
-    case EventKind::kFenced: return "fenced";
-    case EventKind::kEstablishedAbsent: return "established_absent";
-    case EventKind::kEstablishedPresent: return "established_present";
-    case EventKind::kExpire: return "expire";
+    case EventKind::kDispatch:
+      return "dispatch";
+    case EventKind::kCancel:
+      return "cancel";
+    case EventKind::kRefuse:
+      return "refuse";
+    case EventKind::kCreateDone:
+      return "create_done";
+    case EventKind::kCreateRejected:
+      return "create_rejected";
+    case EventKind::kCreateFailedClean:
+      return "create_failed_clean";
+    case EventKind::kCreateFailedDirty:
+      return "create_failed_dirty";
+    case EventKind::kCreateUncertain:
+      return "create_uncertain";
+    case EventKind::kRun:
+      return "run";
+    case EventKind::kFinish:
+      return "finish";
+    case EventKind::kDeleteConfirmed:
+      return "delete_confirmed";
+    case EventKind::kDeleteFailed:
+      return "delete_failed";
+    case EventKind::kRecover:
+      return "recover";
+    case EventKind::kFound:
+      return "found";
+    case EventKind::kInconclusive:
+      return "inconclusive";
+    case EventKind::kFenced:
+      return "fenced";
+    case EventKind::kEstablishedAbsent:
+      return "established_absent";
+    case EventKind::kEstablishedPresent:
+      return "established_present";
+    case EventKind::kExpire:
+      return "expire";
   }
   return "";
 }

@@ -19,25 +19,25 @@
 namespace berth {
 
 enum class EventKind : std::uint8_t {
-  kDispatch,            // the create is about to be asked
-  kCancel,              // the caller, the deadline or the host's end
-  kRefuse,              // refused between reservation and dispatch
+  kDispatch,  // the create is about to be asked
+  kCancel,    // the caller, the deadline or the host's end
+  kRefuse,    // refused between reservation and dispatch
   kCreateDone,
   kCreateRejected,
   kCreateFailedClean,
   kCreateFailedDirty,
   kCreateUncertain,
-  kRun,                 // the body starts
-  kFinish,              // the body has ended, or may not start
+  kRun,     // the body starts
+  kFinish,  // the body has ended, or may not start
   kDeleteConfirmed,
-  kDeleteFailed,        // given up for now: nobody works on it until it is reconciled
-  kRecover,             // a host takes over what has no living holder
-  kFound,               // lookup or fence saw it
-  kInconclusive,        // lookup and fence proved nothing
-  kFenced,              // absent, and no create of this name can succeed any more
-  kEstablishedAbsent,   // an operator's word
+  kDeleteFailed,       // given up for now: nobody works on it until it is reconciled
+  kRecover,            // a host takes over what has no living holder
+  kFound,              // lookup or fence saw it
+  kInconclusive,       // lookup and fence proved nothing
+  kFenced,             // absent, and no create of this name can succeed any more
+  kEstablishedAbsent,  // an operator's word
   kEstablishedPresent,
-  kExpire,              // retention of the result has passed
+  kExpire,  // retention of the result has passed
 };
 inline constexpr std::size_t kEventKindCount = 19;
 inline constexpr std::size_t kIntentStateCount = 7;
@@ -48,11 +48,11 @@ std::string_view to_string(EventKind kind);
 struct Event {
   EventKind kind = EventKind::kCancel;
   WallTime at;
-  std::string evidence;  // who says so and what was seen
-  std::string name;      // kCreateDone, kFound: of the sandbox that was answered about
-  std::string ref;       // kCreateDone, kCreateFailedDirty, kFound
-  Scope scope;           // kCreateDone, kFound
-  Holder holder;         // kRecover: the new one
+  std::string evidence;      // who says so and what was seen
+  std::string name;          // kCreateDone, kFound: of the sandbox that was answered about
+  std::string ref;           // kCreateDone, kCreateFailedDirty, kFound
+  Scope scope;               // kCreateDone, kFound
+  Holder holder;             // kRecover: the new one
   bool holder_gone = false;  // kRecover: the old one was proven dead, or there was none
 };
 

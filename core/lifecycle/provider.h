@@ -44,8 +44,8 @@ struct ProviderIdentity {
 // How one operation is to be carried out. Everything in it outlives the operation.
 struct OperationContext {
   Instant deadline;
-  Cancellation* cancellation = nullptr;                  // null: cannot be cancelled
-  std::function<void(std::string_view)> on_stage = {};   // may be empty
+  Cancellation* cancellation = nullptr;                 // null: cannot be cancelled
+  std::function<void(std::string_view)> on_stage = {};  // may be empty
 };
 
 template <class T>
@@ -223,7 +223,7 @@ struct LateAnswer {
   std::string slot;  // "create", "destroy", ...
   std::string name;  // the sandbox's name where the slot has one
   Outcome outcome;
-  std::string ref;   // a create's reference, when it came
+  std::string ref;  // a create's reference, when it came
 };
 
 class Provider {

@@ -56,13 +56,13 @@ class Reconciliation {
 Task<ReconciledIntent> Reconciliation::proceed() {
   const Intent& intent = progress_.intent();
   if (intent.provider_id != services_.provider.identity().id)
-    co_return report(Settled::kForeign, fmt::format("provider '{}' is needed to settle it",
-                                                     intent.provider_id));
+    co_return report(Settled::kForeign,
+                     fmt::format("provider '{}' is needed to settle it", intent.provider_id));
   const bool unconfirmed =
       intent.state == IntentState::kUncertain || intent.state == IntentState::kDispatched;
   if (options_.confirmed_only && unconfirmed)
     co_return report(Settled::kLeft, fmt::format("its create is uncertain; resolve it with `{}`",
-                                                  resolve_command(intent)));
+                                                 resolve_command(intent)));
   if (options_.due_only && services_.clock.wall_now() < due_at(intent))
     co_return report(Settled::kLeft, "it was tried a short while ago");
   const auto place = services_.in_flight->try_enter(intent.name);
@@ -106,14 +106,18 @@ Task<ReconciledIntent> Reconciliation::take_over() {
   if (!taken) co_return report(Settled::kUnresolved, taken.error().message());
   switch (progress_.intent().state) {
     case IntentState::kReleased:
-      co_return report(Settled::kReleased, options_.established ? "established absent"
-                                                                 : "nothing was asked of the provider");
-    case IntentState::kCleaning: co_return co_await remove();
-    case IntentState::kUncertain: co_return co_await find_out();
+      co_return report(Settled::kReleased, options_.established
+                                               ? "established absent"
+                                               : "nothing was asked of the provider");
+    case IntentState::kCleaning:
+      co_return co_await remove();
+    case IntentState::kUncertain:
+      co_return co_await find_out();
     case IntentState::kIntended:
     case IntentState::kDispatched:
     case IntentState::kCreated:
-    case IntentState::kRunning: break;
+    case IntentState::kRunning:
+      break;
   }
   co_return report(Settled::kUnresolved, "it could not be taken over");
 }
@@ -138,13 +142,15 @@ Task<ReconciledIntent> Reconciliation::find_out() {
   const Result<Effects> made = co_await commit(std::move(events));
   if (!made) co_return report(Settled::kUnresolved, made.error().message());
   const Intent& intent = progress_.intent();
-  if (intent.state == IntentState::kReleased) co_return report(Settled::kReleased, std::move(evidence));
+  if (intent.state == IntentState::kReleased)
+    co_return report(Settled::kReleased, std::move(evidence));
   if (intent.state == IntentState::kCleaning) co_return co_await remove();
   std::string detail = intent.last_error.empty() ? std::move(evidence) : intent.last_error;
   if (!can_fence)
-    detail += fmt::format("; provider '{}' cannot prove absence, so an operator must: `{} --established "
-                          "absent --evidence TEXT`",
-                          intent.provider_id, resolve_command(intent));
+    detail += fmt::format(
+        "; provider '{}' cannot prove absence, so an operator must: `{} --established "
+        "absent --evidence TEXT`",
+        intent.provider_id, resolve_command(intent));
   co_return report(Settled::kUnresolved, std::move(detail));
 }
 
@@ -193,8 +199,8 @@ Event Reconciliation::event(EventKind kind, std::string evidence) const {
 
 ReconciledIntent Reconciliation::report(Settled result, std::string detail) const {
   const Intent& intent = progress_.intent();
-  return {intent.name, intent.key, intent.provider_id, before_, intent.state, result,
-          std::move(detail)};
+  return {intent.name,  intent.key, intent.provider_id, before_,
+          intent.state, result,     std::move(detail)};
 }
 
 // The open intents that the options select.
@@ -216,7 +222,8 @@ Task<Result<std::vector<Intent>>> select(LifecycleServices& services, ReconcileO
       if (!visible)
         return fail(ErrorKind::kNotFound, fmt::format("there is no intent '{}'", wanted.name));
       if (intent->state == IntentState::kReleased)
-        return fail(ErrorKind::kConflict, fmt::format("intent '{}' is released already", wanted.name));
+        return fail(ErrorKind::kConflict,
+                    fmt::format("intent '{}' is released already", wanted.name));
       job->found.push_back(std::move(*intent));
       return {};
     }
@@ -271,11 +278,16 @@ Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
 
 std::string_view to_string(ReconciledIntent::Result result) {
   switch (result) {
-    case Settled::kReleased: return "released";
-    case Settled::kUnresolved: return "unresolved";
-    case Settled::kHeld: return "held";
-    case Settled::kForeign: return "foreign";
-    case Settled::kLeft: return "left";
+    case Settled::kReleased:
+      return "released";
+    case Settled::kUnresolved:
+      return "unresolved";
+    case Settled::kHeld:
+      return "held";
+    case Settled::kForeign:
+      return "foreign";
+    case Settled::kLeft:
+      return "left";
   }
   return "";
 }

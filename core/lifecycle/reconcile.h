@@ -1,8 +1,8 @@
 // Reconciliation: settles intents that nobody works on any more, and never by guessing.
 //
-// One pass takes over every intent without a living holder: what was reserved only is released, what
-// was confirmed is deleted, what is uncertain is looked up and, where the provider can, fenced. A
-// living holder's intent is not touched. Everything is reported; nothing is printed.
+// One pass takes over every intent without a living holder: what was reserved only is released,
+// what was confirmed is deleted, what is uncertain is looked up and, where the provider can,
+// fenced. A living holder's intent is not touched. Everything is reported; nothing is printed.
 #ifndef BERTH_CORE_LIFECYCLE_RECONCILE_H_
 #define BERTH_CORE_LIFECYCLE_RECONCILE_H_
 
@@ -22,9 +22,9 @@ namespace berth {
 enum class Established { kAbsent, kPresent };
 
 struct ReconcileOptions {
-  std::string owner;    // empty: an operator, who sees every owner
-  std::string session;  // empty: all
-  std::string name;     // empty: all
+  std::string owner;                       // empty: an operator, who sees every owner
+  std::string session;                     // empty: all
+  std::string name;                        // empty: all
   std::optional<Established> established;  // needs `name` and `evidence`
   std::string evidence;                    // who established it, and what was seen
   bool confirmed_only = false;  // leave uncertain creates alone and ask nothing about them
@@ -35,11 +35,11 @@ struct ReconcileOptions {
 // What one pass did to one intent.
 struct ReconciledIntent {
   enum class Result {
-    kReleased,      // settled: nothing of it exists
-    kUnresolved,    // tried; `detail` says what is missing
-    kHeld,          // a living host, or a call of this process, works on it
-    kForeign,       // another provider's or another scope's
-    kLeft,          // not due yet, or uncertain with confirmed_only
+    kReleased,    // settled: nothing of it exists
+    kUnresolved,  // tried; `detail` says what is missing
+    kHeld,        // a living host, or a call of this process, works on it
+    kForeign,     // another provider's or another scope's
+    kLeft,        // not due yet, or uncertain with confirmed_only
   };
   std::string name;
   CallKey key;
@@ -89,8 +89,8 @@ struct RetireReport {
   ReconcileReport cleaned;
   std::vector<Intent> unresolved;
 };
-// Begins, cleans what is confirmed, and finishes if nothing is unresolved. Only owner and session of
-// `session` are used. Asks the provider nothing when the session has nothing open.
+// Begins, cleans what is confirmed, and finishes if nothing is unresolved. Only owner and session
+// of `session` are used. Asks the provider nothing when the session has nothing open.
 Task<Result<RetireReport>> retire_session(LifecycleServices& services, CallKey session);
 
 }  // namespace berth

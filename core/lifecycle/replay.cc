@@ -15,11 +15,15 @@ std::string_view operation_of(IntentState state) {
   switch (state) {
     case IntentState::kIntended:
     case IntentState::kDispatched:
-    case IntentState::kUncertain: return "create";
+    case IntentState::kUncertain:
+      return "create";
     case IntentState::kCreated:
-    case IntentState::kRunning: return "run";
-    case IntentState::kCleaning: return "destroy";
-    case IntentState::kReleased: return "nothing";
+    case IntentState::kRunning:
+      return "run";
+    case IntentState::kCleaning:
+      return "destroy";
+    case IntentState::kReleased:
+      return "nothing";
   }
   return "nothing";
 }
@@ -35,12 +39,18 @@ CallEnd refused(const Intent& intent, ErrorKind kind, std::string message) {
 
 CallEnd::Status status_of(Settlement settlement) {
   switch (settlement) {
-    case Settlement::kCompleted: return CallEnd::Status::kCompleted;
-    case Settlement::kInfrastructureFailure: return CallEnd::Status::kInfrastructureError;
-    case Settlement::kCancelled: return CallEnd::Status::kCancelled;
-    case Settlement::kRefused: return CallEnd::Status::kRefused;
-    case Settlement::kHostDied: return CallEnd::Status::kInfrastructureError;
-    case Settlement::kUncertain: return CallEnd::Status::kUncertain;
+    case Settlement::kCompleted:
+      return CallEnd::Status::kCompleted;
+    case Settlement::kInfrastructureFailure:
+      return CallEnd::Status::kInfrastructureError;
+    case Settlement::kCancelled:
+      return CallEnd::Status::kCancelled;
+    case Settlement::kRefused:
+      return CallEnd::Status::kRefused;
+    case Settlement::kHostDied:
+      return CallEnd::Status::kInfrastructureError;
+    case Settlement::kUncertain:
+      return CallEnd::Status::kUncertain;
   }
   return CallEnd::Status::kUncertain;
 }
@@ -61,20 +71,21 @@ std::string resolve_command(const Intent& intent) {
 
 std::string describe_unresolved(const Intent& intent, WallTime now) {
   const auto age = std::max(now - intent.created_at, WallTime::duration(0));
-  return fmt::format("{} on provider '{}'{}, {} for {}{}", operation_of(intent.state),
-                     intent.provider_id,
-                     intent.last_stage.empty() ? "" : fmt::format(" at stage '{}'", intent.last_stage),
-                     to_string(intent.state), to_human(age),
-                     intent.last_error.empty() ? "" : fmt::format(" ({})", intent.last_error));
+  return fmt::format(
+      "{} on provider '{}'{}, {} for {}{}", operation_of(intent.state), intent.provider_id,
+      intent.last_stage.empty() ? "" : fmt::format(" at stage '{}'", intent.last_stage),
+      to_string(intent.state), to_human(age),
+      intent.last_error.empty() ? "" : fmt::format(" ({})", intent.last_error));
 }
 
 CallEnd answer_again(Intent earlier, std::optional<Receipt> receipt, std::string_view spec_digest,
                      WallTime now) {
   if (guard(Guard::kSameSpec) && earlier.spec_digest != spec_digest)
-    return refused(earlier, ErrorKind::kConflict,
-                   fmt::format("call '{}' of session '{}' exists with another request; use a new call "
-                               "id for a new request",
-                               earlier.key.call, earlier.key.session));
+    return refused(
+        earlier, ErrorKind::kConflict,
+        fmt::format("call '{}' of session '{}' exists with another request; use a new call "
+                    "id for a new request",
+                    earlier.key.call, earlier.key.session));
   if (guard(Guard::kCallResolved) && earlier.state != IntentState::kReleased)
     return refused(earlier, ErrorKind::kRefused,
                    fmt::format("call '{}' of session '{}' is unresolved: {}; resolve it with `{}`",
@@ -88,9 +99,9 @@ CallEnd answer_again(Intent earlier, std::optional<Receipt> receipt, std::string
     end.message = recorded_message(earlier, *receipt);
   }
   if (end.status != CallEnd::Status::kCompleted)
-    end.error = Error(end.status == CallEnd::Status::kCancelled ? ErrorKind::kCancelled
-                                                                : ErrorKind::kRefused,
-                      end.message);
+    end.error = Error(
+        end.status == CallEnd::Status::kCancelled ? ErrorKind::kCancelled : ErrorKind::kRefused,
+        end.message);
   end.receipt = std::move(receipt);
   end.document = std::move(earlier.result);
   return end;

@@ -16,8 +16,8 @@ namespace berth {
 CallEnd answer_again(Intent earlier, std::optional<Receipt> receipt, std::string_view spec_digest,
                      WallTime now);
 
-// "create on provider 'local' at stage 'boot', UNCERTAIN for 3 min 2 s": who is blocked must know by
-// what.
+// "create on provider 'local' at stage 'boot', UNCERTAIN for 3 min 2 s": who is blocked must know
+// by what.
 std::string describe_unresolved(const Intent& intent, WallTime now);
 
 // The command that resolves an intent.

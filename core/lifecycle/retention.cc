@@ -34,9 +34,9 @@ Status expire_one(Transaction& transaction, Intent intent, WallTime now) {
   const std::uint64_t revision = intent.revision;
   BERTH_TRY(Transition made, transition(std::move(intent), event));
   made.intent.revision = revision + 1;
-  BERTH_CHECK_OK(transaction.append_journal({made.intent.name, IntentState::kReleased,
-                                             made.intent.state,
-                                             std::string(to_string(event.kind)), event.evidence, now}));
+  BERTH_CHECK_OK(
+      transaction.append_journal({made.intent.name, IntentState::kReleased, made.intent.state,
+                                  std::string(to_string(event.kind)), event.evidence, now}));
   return transaction.update_intent(made.intent, revision);
 }
 
@@ -50,8 +50,8 @@ void record_late_answers(LifecycleServices& services, boost::asio::any_io_execut
           const WallTime at = with.clock.wall_now();
           // A store that is down loses this line and nothing else: it is evidence, not state.
           UnitOfWork work = [answer = std::move(answer), at](Transaction& transaction) {
-                return append_late(transaction, answer, at);
-              };
+            return append_late(transaction, answer, at);
+          };
           const Status kept = co_await with.store.commit(std::move(work));
           (void)kept;
         }(services, std::move(late)),
@@ -71,22 +71,22 @@ Task<Result<std::size_t>> expire_results(LifecycleServices& services, WallTime r
     auto job = std::make_shared<Job>();
     const WallTime now = services.clock.wall_now();
     UnitOfWork work = [job, after, now, released_before](Transaction& transaction) -> Status {
-          IntentFilter filter;
-          filter.count_max = kExpireMax;
-          filter.after_name = after;
-          job->dropped = 0;
-          BERTH_TRY(std::vector<Intent> page, transaction.intents(filter));
-          job->more = page.size() == kExpireMax;
-          if (!page.empty()) job->after = page.back().name;
-          for (Intent& intent : page) {
-            const bool kept = intent.state != IntentState::kReleased || !intent.result ||
-                              intent.updated_at >= released_before;
-            if (kept) continue;
-            BERTH_CHECK_OK(expire_one(transaction, std::move(intent), now));
-            job->dropped += 1;
-          }
-          return {};
-        };
+      IntentFilter filter;
+      filter.count_max = kExpireMax;
+      filter.after_name = after;
+      job->dropped = 0;
+      BERTH_TRY(std::vector<Intent> page, transaction.intents(filter));
+      job->more = page.size() == kExpireMax;
+      if (!page.empty()) job->after = page.back().name;
+      for (Intent& intent : page) {
+        const bool kept = intent.state != IntentState::kReleased || !intent.result ||
+                          intent.updated_at >= released_before;
+        if (kept) continue;
+        BERTH_CHECK_OK(expire_one(transaction, std::move(intent), now));
+        job->dropped += 1;
+      }
+      return {};
+    };
     const Status status = co_await services.store.commit(std::move(work));
     if (!status) co_return fail(status.error());
     dropped += job->dropped;
@@ -99,15 +99,14 @@ Task<Result<SessionRecord>> begin_retire(LifecycleServices& services, CallKey se
   auto job = std::make_shared<SessionRecord>();
   const WallTime now = services.clock.wall_now();
   UnitOfWork work = [job, session, now](Transaction& transaction) -> Status {
-        BERTH_TRY(const std::optional<SessionRecord> stored,
-                  transaction.session(session.owner, session.session));
-        *job = stored.value_or(
-            SessionRecord{session.owner, session.session, SessionState::kOpen, now});
-        if (job->state != SessionState::kOpen) return {};
-        job->state = SessionState::kRetiring;
-        job->updated_at = now;
-        return transaction.put_session(*job);
-      };
+    BERTH_TRY(const std::optional<SessionRecord> stored,
+              transaction.session(session.owner, session.session));
+    *job = stored.value_or(SessionRecord{session.owner, session.session, SessionState::kOpen, now});
+    if (job->state != SessionState::kOpen) return {};
+    job->state = SessionState::kRetiring;
+    job->updated_at = now;
+    return transaction.put_session(*job);
+  };
   const Status status = co_await services.store.commit(std::move(work));
   if (!status) co_return fail(status.error());
   co_return *job;
@@ -117,21 +116,20 @@ Task<Result<std::vector<Intent>>> finish_retire(LifecycleServices& services, Cal
   auto job = std::make_shared<std::vector<Intent>>();
   const WallTime now = services.clock.wall_now();
   UnitOfWork work = [job, session, now](Transaction& transaction) -> Status {
-        BERTH_TRY(const std::optional<SessionRecord> stored,
-                  transaction.session(session.owner, session.session));
-        if (!stored || stored->state == SessionState::kOpen)
-          return fail(ErrorKind::kRefused,
-                      fmt::format("session '{}' is open; begin its retirement first", session.session));
-        IntentFilter filter;
-        filter.owner = session.owner;
-        filter.session = session.session;
-        filter.unresolved_only = true;
-        BERTH_TRY(*job, transaction.intents(filter));
-        if (stored->state == SessionState::kRetired) return {};
-        if (!job->empty() && guard(Guard::kNothingUnresolved)) return {};
-        return transaction.put_session(
-            {session.owner, session.session, SessionState::kRetired, now});
-      };
+    BERTH_TRY(const std::optional<SessionRecord> stored,
+              transaction.session(session.owner, session.session));
+    if (!stored || stored->state == SessionState::kOpen)
+      return fail(ErrorKind::kRefused,
+                  fmt::format("session '{}' is open; begin its retirement first", session.session));
+    IntentFilter filter;
+    filter.owner = session.owner;
+    filter.session = session.session;
+    filter.unresolved_only = true;
+    BERTH_TRY(*job, transaction.intents(filter));
+    if (stored->state == SessionState::kRetired) return {};
+    if (!job->empty() && guard(Guard::kNothingUnresolved)) return {};
+    return transaction.put_session({session.owner, session.session, SessionState::kRetired, now});
+  };
   const Status status = co_await services.store.commit(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(*job);

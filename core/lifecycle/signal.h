@@ -8,8 +8,8 @@
 
 namespace berth {
 
-// Who waits belongs to the loop, so that a loop that is destroyed ends its coroutines, whatever they
-// wait for.
+// Who waits belongs to the loop, so that a loop that is destroyed ends its coroutines, whatever
+// they wait for.
 class Signal {
  public:
   Signal();

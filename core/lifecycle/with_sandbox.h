@@ -43,8 +43,8 @@ struct LifecycleServices {
   Clock& clock;
   HolderProbe& holders;
   Holder self;
-  std::string host_tag;                // put on every resource
-  const Billing* billing = nullptr;    // null: usage is recorded, nothing is debited
+  std::string host_tag;              // put on every resource
+  const Billing* billing = nullptr;  // null: usage is recorded, nothing is debited
   Money price = Money::micros(50'000);
   LifecycleLimits limits = {};
   std::shared_ptr<InFlight> in_flight = make_in_flight();
@@ -52,8 +52,9 @@ struct LifecycleServices {
 
 struct SandboxRequest {
   CallKey key;
-  std::string turn;           // empty: the call
-  std::string spec_canonical; // canonical text of the whole request; its SHA-256 is the spec digest
+  std::string turn;  // empty: the call
+  std::string
+      spec_canonical;  // canonical text of the whole request; its SHA-256 is the spec digest
   CreateSpec spec;
   Cancellation* cancellation = nullptr;
   std::function<void(std::string_view)> on_stage = {};  // progress for people; may be empty
@@ -97,7 +98,7 @@ struct CallEnd {
     kCompleted,
     kCancelled,
     kInfrastructureError,
-    kRefused,    // nothing was allocated: conflict, unresolved earlier call, billing, create REJECTED
+    kRefused,  // nothing was allocated: conflict, unresolved earlier call, billing, create REJECTED
     kUncertain,  // a sandbox may exist; the intent is retained
   };
   Status status = Status::kRefused;

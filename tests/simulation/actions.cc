@@ -93,9 +93,9 @@ void Simulation::deliver(bool cancelled_before) {
       co_return Status{};
     };
   }
-  delivery->end = host->start(with_sandbox(
-      host->services, std::move(request),
-      [this, delivery](Sandbox& sandbox) { return body(sandbox, delivery); }));
+  delivery->end = host->start(
+      with_sandbox(host->services, std::move(request),
+                   [this, delivery](Sandbox& sandbox) { return body(sandbox, delivery); }));
   deliveries_.push_back(std::move(delivery));
 }
 
@@ -169,7 +169,8 @@ void Simulation::start_reconcile(TestHost& host, ReconcileOptions options) {
                         if (!report || owner.empty()) return true;
                         for (const ReconciledIntent& intent : report->intents) {
                           if (intent.key.owner != owner)
-                            invariants_.violate("an owner's reconciliation acted on another's intent");
+                            invariants_.violate(
+                                "an owner's reconciliation acted on another's intent");
                         }
                         return true;
                       }});
@@ -258,12 +259,14 @@ void Simulation::check_delivery(Delivery& delivery) {
     if (!end.replayed && !delivery.body_completed)
       invariants_.violate("a call completed without its body");
   }
-  if (end.status != Status::kCompleted && end.receipt && end.receipt->cost.value_or(Money{}) != Money{})
+  if (end.status != Status::kCompleted && end.receipt &&
+      end.receipt->cost.value_or(Money{}) != Money{})
     invariants_.violate("a call that did not complete has a price");
   if (end.status == Status::kUncertain && !(end.replayed) && (!end.receipt || end.receipt->cost))
     invariants_.violate("an uncertain call has a known cost");
   const bool unresolved = end.message.find("unresolved") != std::string::npos;
-  if (unresolved && end.message.find("berth reconcile --name " + end.intent_name) == std::string::npos)
+  if (unresolved &&
+      end.message.find("berth reconcile --name " + end.intent_name) == std::string::npos)
     invariants_.violate("a refusal does not say what resolves it");
 }
 

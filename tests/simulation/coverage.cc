@@ -17,11 +17,26 @@ constexpr std::array kCommitFaults = {"none",         "failed",       "unknown_l
 
 // Every commit that the library makes, by its last journal line; "session" writes none.
 constexpr std::array kCommitSteps = {
-    "reserve",          "dispatch",     "refuse",             "cancel",
-    "create_done",      "create_rejected", "create_failed_clean", "create_failed_dirty",
-    "create_uncertain", "delete_confirmed", "delete_failed",   "recover",
-    "found",            "inconclusive", "fenced",             "established_absent",
-    "established_present", "expire",    "late_answer",        "session",
+    "reserve",
+    "dispatch",
+    "refuse",
+    "cancel",
+    "create_done",
+    "create_rejected",
+    "create_failed_clean",
+    "create_failed_dirty",
+    "create_uncertain",
+    "delete_confirmed",
+    "delete_failed",
+    "recover",
+    "found",
+    "inconclusive",
+    "fenced",
+    "established_absent",
+    "established_present",
+    "expire",
+    "late_answer",
+    "session",
 };
 
 std::vector<std::pair<std::string, std::string>> wanted_faults() {

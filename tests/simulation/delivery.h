@@ -14,8 +14,8 @@ struct Simulation::Delivery {
   CallKey key;
   std::string spec;
   int host = 0;
-  bool cancelled_before = false;     // before it was delivered
-  bool cancelled_in_time = false;    // before its body started, which must never start then
+  bool cancelled_before = false;   // before it was delivered
+  bool cancelled_in_time = false;  // before its body started, which must never start then
   bool body_started = false;
   bool body_completed = false;
   bool over = false;

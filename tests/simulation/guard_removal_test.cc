@@ -41,14 +41,14 @@ TEST_P(GuardRemoval, IsNoticed) {
   RecordProperty("violation", *violation);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryGuard, GuardRemoval,
-                         ::testing::Range(std::size_t{0}, kGuardCount),
+INSTANTIATE_TEST_SUITE_P(EveryGuard, GuardRemoval, ::testing::Range(std::size_t{0}, kGuardCount),
                          [](const ::testing::TestParamInfo<std::size_t>& which) {
                            return std::string(to_string(static_cast<Guard>(which.param)));
                          });
 
 TEST(GuardEnum, EveryGuardHasANameAndTheCountIsRight) {
-  for (std::size_t i = 0; i < kGuardCount; ++i) EXPECT_FALSE(to_string(static_cast<Guard>(i)).empty());
+  for (std::size_t i = 0; i < kGuardCount; ++i)
+    EXPECT_FALSE(to_string(static_cast<Guard>(i)).empty());
   EXPECT_TRUE(to_string(static_cast<Guard>(kGuardCount)).empty());
 }
 

@@ -122,7 +122,8 @@ void Invariants::check_intent(const Intent& intent) {
         violate(fmt::format("'{}' ended at an unknown cost", intent.name));
       break;
     case IntentState::kUncertain:
-      if (!has_receipt) violate(fmt::format("'{}' is uncertain without a suspense entry", intent.name));
+      if (!has_receipt)
+        violate(fmt::format("'{}' is uncertain without a suspense entry", intent.name));
       if (has_receipt && receipt->second.cost)
         violate(fmt::format("'{}' is uncertain at a known cost", intent.name));
       break;
@@ -132,7 +133,8 @@ void Invariants::check_intent(const Intent& intent) {
     case IntentState::kRunning:
       if (has_receipt) violate(fmt::format("'{}' has a receipt before its end", intent.name));
       break;
-    case IntentState::kCleaning: break;
+    case IntentState::kCleaning:
+      break;
   }
 }
 
@@ -161,7 +163,8 @@ void Invariants::check_ledger() {
   for (const auto& [turn, totals] : rows_.turns) {
     used += totals.used;
     const std::int64_t over = totals.debited.micros() - totals.used.micros();
-    if (over < 0 || over >= 10'000) violate("a turn's debit is not its usage rounded up to the cent");
+    if (over < 0 || over >= 10'000)
+      violate("a turn's debit is not its usage rounded up to the cent");
     debited += -totals.debited;
   }
   Money charged;
@@ -176,7 +179,8 @@ void Invariants::check_new_intent(const Intent& intent) {
     violate(fmt::format("'{}' was reserved in a session that retires", intent.name));
   for (const auto& [name, other] : rows_.intents) {
     if (name != intent.name && other.state != IntentState::kReleased && other.scope != intent.scope)
-      violate(fmt::format("'{}' was reserved while '{}' is open in another scope", intent.name, name));
+      violate(
+          fmt::format("'{}' was reserved while '{}' is open in another scope", intent.name, name));
     if (name != intent.name && other.key == intent.key)
       violate(fmt::format("call '{}' has two intents", intent.key.call));
   }
@@ -224,15 +228,18 @@ void Invariants::check_ask(Slot slot, const std::string& name, const std::string
     case Slot::kLookup:
     case Slot::kFence:
       if (intent.state != IntentState::kUncertain)
-        violate(fmt::format("{} of '{}', which is {}", to_string(slot), name, to_string(intent.state)));
+        violate(
+            fmt::format("{} of '{}', which is {}", to_string(slot), name, to_string(intent.state)));
       break;
     case Slot::kDestroy:
       if (intent.state == IntentState::kUncertain || intent.state == IntentState::kReleased ||
           intent.state == IntentState::kIntended)
-        violate(fmt::format("'{}' was deleted by a guess: it is {}", name, to_string(intent.state)));
+        violate(
+            fmt::format("'{}' was deleted by a guess: it is {}", name, to_string(intent.state)));
       break;
     case Slot::kScope:
-    case Slot::kList: break;
+    case Slot::kList:
+      break;
   }
 }
 

@@ -30,10 +30,14 @@ std::uint64_t mix(std::uint64_t value) {
 
 std::string_view to_string(CommitFault fault) {
   switch (fault) {
-    case CommitFault::kNone: return "none";
-    case CommitFault::kFailed: return "failed";
-    case CommitFault::kUnknownLost: return "unknown_lost";
-    case CommitFault::kUnknownKept: return "unknown_kept";
+    case CommitFault::kNone:
+      return "none";
+    case CommitFault::kFailed:
+      return "failed";
+    case CommitFault::kUnknownLost:
+      return "unknown_lost";
+    case CommitFault::kUnknownKept:
+      return "unknown_kept";
   }
   return "";
 }
@@ -71,9 +75,9 @@ std::optional<std::string> Simulation::play() {
 }
 
 void Simulation::start_host(std::size_t slot, bool original_scope) {
-  hosts_[slot] = std::make_unique<TestHost>(
-      world_, rows_, cloud_, holders_, next_host_id_++,
-      testing::model_scope(original_scope ? "account-a" : "account-b"));
+  hosts_[slot] =
+      std::make_unique<TestHost>(world_, rows_, cloud_, holders_, next_host_id_++,
+                                 testing::model_scope(original_scope ? "account-a" : "account-b"));
   TestHost& host = *hosts_[slot];
   host.services.billing = &credits_;
   host.provider.mutable_identity().recovery = recovery_;
@@ -233,9 +237,8 @@ void Simulation::heal() {
     start_host(slot, slot == 0);
   }
   const auto open = [this] {
-    return std::any_of(rows_.intents.begin(), rows_.intents.end(), [](const auto& row) {
-      return row.second.state != IntentState::kReleased;
-    });
+    return std::any_of(rows_.intents.begin(), rows_.intents.end(),
+                       [](const auto& row) { return row.second.state != IntentState::kReleased; });
   };
   for (int round = 0; round < kHealRounds && open() && !invariants_.violation(); ++round) {
     for (const auto& host : hosts_) {

@@ -1,4 +1,5 @@
-// Simulation: one seeded history of several hosts on one store, with a fault possible at every step.
+// Simulation: one seeded history of several hosts on one store, with a fault possible at every
+// step.
 //
 // The real with_sandbox, reconcile and retire run over a fake clock, store and provider. A crash
 // destroys the host's event loop with every coroutine on it.

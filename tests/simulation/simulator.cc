@@ -2,8 +2,8 @@
 //
 //   simulator [--histories N] [--seed S] [--threads T]
 //
-// Prints what was hit, and the seed of a failure; `--seed S --histories 1` plays it again. Ends 0 when
-// every history held and every reachable cell was hit, 1 when not, 2 for a wrong argument.
+// Prints what was hit, and the seed of a failure; `--seed S --histories 1` plays it again. Ends 0
+// when every history held and every reachable cell was hit, 1 when not, 2 for a wrong argument.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -67,7 +67,8 @@ int play(const Arguments& arguments) {
       if (!violation) continue;
       failed.store(true);
       const std::lock_guard lock(mutex);
-      fmt::print("seed {}: {}\nplay it again with --seed {} --histories 1\n", seed, *violation, seed);
+      fmt::print("seed {}: {}\nplay it again with --seed {} --histories 1\n", seed, *violation,
+                 seed);
     }
     const std::lock_guard lock(mutex);
     coverage.add(own);
@@ -77,7 +78,8 @@ int play(const Arguments& arguments) {
   for (std::thread& thread : threads) thread.join();
   coverage.print();
   if (failed.load()) return 1;
-  fmt::print("{} histories from seed {}: every invariant held\n", arguments.histories, arguments.seed);
+  fmt::print("{} histories from seed {}: every invariant held\n", arguments.histories,
+             arguments.seed);
   if (arguments.histories < kCoverageNeedsHistories) return 0;
   const std::vector<std::string> missing = coverage.missing();
   for (const std::string& cell : missing) fmt::print("never hit: {}\n", cell);

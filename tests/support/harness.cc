@@ -104,20 +104,22 @@ Body Harness::body(std::string document) {
 
 std::optional<Intent> Harness::intent(const std::string& name) {
   auto found = std::make_shared<std::optional<Intent>>();
-  const Status status = run(host().services.store.read([found, name](Transaction& transaction) -> Status {
-    BERTH_TRY(*found, transaction.intent(name));
-    return {};
-  }));
+  const Status status =
+      run(host().services.store.read([found, name](Transaction& transaction) -> Status {
+        BERTH_TRY(*found, transaction.intent(name));
+        return {};
+      }));
   EXPECT_TRUE(status) << (status ? "" : status.error().message());
   return std::move(*found);
 }
 
 std::optional<Receipt> Harness::receipt(const std::string& name) {
   auto found = std::make_shared<std::optional<Receipt>>();
-  const Status status = run(host().services.store.read([found, name](Transaction& transaction) -> Status {
-    BERTH_TRY(*found, transaction.receipt(name));
-    return {};
-  }));
+  const Status status =
+      run(host().services.store.read([found, name](Transaction& transaction) -> Status {
+        BERTH_TRY(*found, transaction.receipt(name));
+        return {};
+      }));
   EXPECT_TRUE(status) << (status ? "" : status.error().message());
   return std::move(*found);
 }

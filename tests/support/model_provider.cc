@@ -81,12 +81,14 @@ Task<Answer<T>> ModelProvider::operate(OperationContext context, Slot slot, std:
     Answer<T> answer = effect(chosen);
     if (state->answer) return tell_late(answer);
     switch (chosen) {
-      case OpFault::kHang: return;
+      case OpFault::kHang:
+        return;
       case OpFault::kLostDone:
       case OpFault::kLostNotDone:
       case OpFault::kLate:
         state->end(lost<T>(OutcomeCode::kHostWorkerDied));
-        if (chosen == OpFault::kLostDone) world_.post(host_, [tell_late, answer] { tell_late(answer); });
+        if (chosen == OpFault::kLostDone)
+          world_.post(host_, [tell_late, answer] { tell_late(answer); });
         return;
       case OpFault::kDuplicate:
         world_.post(host_, [tell_late, answer] { tell_late(answer); });
@@ -97,7 +99,8 @@ Task<Answer<T>> ModelProvider::operate(OperationContext context, Slot slot, std:
       case OpFault::kFailedDirty:
       case OpFault::kUnset:
       case OpFault::kWrongScope:
-      case OpFault::kWrongName: return state->end(std::move(answer));
+      case OpFault::kWrongName:
+        return state->end(std::move(answer));
     }
   });
   world_.at(context.deadline, host_, state->waiting,
@@ -123,7 +126,8 @@ Outcome outcome_of(OpFault fault) {
       return Outcome::make(OutcomeClass::kFailedClean, OutcomeCode::kUnavailable, "undone");
     case OpFault::kFailedDirty:
       return Outcome::make(OutcomeClass::kFailedDirty, OutcomeCode::kInternal, "something is left");
-    case OpFault::kUnset: return Outcome{};
+    case OpFault::kUnset:
+      return Outcome{};
     case OpFault::kNone:
     case OpFault::kLostDone:
     case OpFault::kLostNotDone:
@@ -131,7 +135,8 @@ Outcome outcome_of(OpFault fault) {
     case OpFault::kHang:
     case OpFault::kWrongScope:
     case OpFault::kWrongName:
-    case OpFault::kDuplicate: break;
+    case OpFault::kDuplicate:
+      break;
   }
   return Outcome::make_done();
 }
@@ -202,8 +207,8 @@ Task<Answer<Found>> ModelProvider::fence(OperationContext context, std::string n
   return operate<Found>(std::move(context), Slot::kFence, name, [this, name](OpFault chosen) {
     Answer<Found> answer{outcome_of(chosen), {}};
     if (cloud_.alive(name)) {
-      answer.value = {Presence::kPresent, SandboxState::kReady, name, ref_of(name),
-                      cloud_.resources[name].scope, std::nullopt};
+      answer.value = {Presence::kPresent, SandboxState::kReady,         name,
+                      ref_of(name),       cloud_.resources[name].scope, std::nullopt};
     } else if (takes_effect(chosen)) {
       cloud_.fenced.insert(name);
       answer.value.presence = Presence::kAbsentFenced;
@@ -263,7 +268,8 @@ Task<Answer<Destroyed>> ModelProvider::destroy(OperationContext context, std::st
     }
     return Answer<Destroyed>{outcome_of(chosen), {}};
   };
-  co_return co_await operate<Destroyed>(std::move(context), Slot::kDestroy, name, std::move(effect));
+  co_return co_await operate<Destroyed>(std::move(context), Slot::kDestroy, name,
+                                        std::move(effect));
 }
 
 Task<Answer<std::vector<Listed>>> ModelProvider::list_owned(OperationContext context,
@@ -272,7 +278,8 @@ Task<Answer<std::vector<Listed>>> ModelProvider::list_owned(OperationContext con
   return operate<std::vector<Listed>>(std::move(context), Slot::kList, {}, [this](OpFault chosen) {
     Answer<std::vector<Listed>> answer{outcome_of(chosen), {}};
     for (const auto& [name, resource] : cloud_.resources) {
-      if (resource.alive) answer.value.push_back({name, ref_of(name), {}, SandboxState::kReady, {}});
+      if (resource.alive)
+        answer.value.push_back({name, ref_of(name), {}, SandboxState::kReady, {}});
     }
     return answer;
   });
@@ -280,33 +287,54 @@ Task<Answer<std::vector<Listed>>> ModelProvider::list_owned(OperationContext con
 
 std::string_view to_string(Slot slot) {
   switch (slot) {
-    case Slot::kScope: return "scope";
-    case Slot::kCreate: return "create";
-    case Slot::kLookup: return "lookup";
-    case Slot::kFence: return "fence";
-    case Slot::kRun: return "run";
-    case Slot::kPutFile: return "put_file";
-    case Slot::kGetFile: return "get_file";
-    case Slot::kDestroy: return "destroy";
-    case Slot::kList: return "list_owned";
+    case Slot::kScope:
+      return "scope";
+    case Slot::kCreate:
+      return "create";
+    case Slot::kLookup:
+      return "lookup";
+    case Slot::kFence:
+      return "fence";
+    case Slot::kRun:
+      return "run";
+    case Slot::kPutFile:
+      return "put_file";
+    case Slot::kGetFile:
+      return "get_file";
+    case Slot::kDestroy:
+      return "destroy";
+    case Slot::kList:
+      return "list_owned";
   }
   return "";
 }
 
 std::string_view to_string(OpFault fault) {
   switch (fault) {
-    case OpFault::kNone: return "none";
-    case OpFault::kRejected: return "rejected";
-    case OpFault::kFailedClean: return "failed_clean";
-    case OpFault::kFailedDirty: return "failed_dirty";
-    case OpFault::kLostDone: return "lost_done";
-    case OpFault::kLostNotDone: return "lost_not_done";
-    case OpFault::kLate: return "late";
-    case OpFault::kUnset: return "unset";
-    case OpFault::kHang: return "hang";
-    case OpFault::kWrongScope: return "wrong_scope";
-    case OpFault::kWrongName: return "wrong_name";
-    case OpFault::kDuplicate: return "duplicate";
+    case OpFault::kNone:
+      return "none";
+    case OpFault::kRejected:
+      return "rejected";
+    case OpFault::kFailedClean:
+      return "failed_clean";
+    case OpFault::kFailedDirty:
+      return "failed_dirty";
+    case OpFault::kLostDone:
+      return "lost_done";
+    case OpFault::kLostNotDone:
+      return "lost_not_done";
+    case OpFault::kLate:
+      return "late";
+    case OpFault::kUnset:
+      return "unset";
+    case OpFault::kHang:
+      return "hang";
+    case OpFault::kWrongScope:
+      return "wrong_scope";
+    case OpFault::kWrongName:
+      return "wrong_name";
+    case OpFault::kDuplicate:
+      return "duplicate";
   }
   return "";
 }

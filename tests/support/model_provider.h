@@ -22,8 +22,8 @@ struct Cloud {
     bool alive = false;
     Scope scope;
   };
-  std::map<std::string, Resource> resources;     // by name, dead ones included
-  std::map<std::string, Scope> creating;         // late creates that may still succeed
+  std::map<std::string, Resource> resources;  // by name, dead ones included
+  std::map<std::string, Scope> creating;      // late creates that may still succeed
   std::set<std::string> fenced;
   std::map<std::string, int> creates_asked;      // by name
   std::map<std::string, int> deletes_in_flight;  // by name, as its hosts see it
@@ -46,14 +46,14 @@ enum class OpFault {
   kRejected,
   kFailedClean,
   kFailedDirty,
-  kLostDone,      // done, but the reply is lost
-  kLostNotDone,   // the request is lost on its way
-  kLate,          // a create that goes on without its host; elsewhere as kLostNotDone
-  kUnset,         // the provider forgot to say; done
-  kHang,          // no answer until the deadline or until it is abandoned; done
-  kWrongScope,    // made in another scope; elsewhere as kNone
-  kWrongName,     // answers about another name; elsewhere as kNone
-  kDuplicate,     // the reply comes twice
+  kLostDone,     // done, but the reply is lost
+  kLostNotDone,  // the request is lost on its way
+  kLate,         // a create that goes on without its host; elsewhere as kLostNotDone
+  kUnset,        // the provider forgot to say; done
+  kHang,         // no answer until the deadline or until it is abandoned; done
+  kWrongScope,   // made in another scope; elsewhere as kNone
+  kWrongName,    // answers about another name; elsewhere as kNone
+  kDuplicate,    // the reply comes twice
 };
 inline constexpr std::size_t kOpFaultCount = 12;
 std::string_view to_string(OpFault fault);
@@ -67,7 +67,8 @@ class ModelProvider : public Provider {
 
   Task<Answer<ProbeReport>> probe(OperationContext context) override;
   Task<Answer<Scope>> scope(OperationContext context) override;
-  Task<Answer<Created>> create(OperationContext context, std::string name, CreateSpec spec) override;
+  Task<Answer<Created>> create(OperationContext context, std::string name,
+                               CreateSpec spec) override;
   Task<Answer<Found>> lookup(OperationContext context, std::string name) override;
   Task<Answer<Found>> fence(OperationContext context, std::string name) override;
   Task<Answer<RunEnd>> run(OperationContext context, std::string ref, Command command,

@@ -15,7 +15,8 @@ namespace {
 // A store in a folder of its own, which goes with it.
 class TemporarySqlite : public Store {
  public:
-  TemporarySqlite() : folder_(std::filesystem::temp_directory_path() / ("berth-store-" + random_hex(8))) {
+  TemporarySqlite()
+      : folder_(std::filesystem::temp_directory_path() / ("berth-store-" + random_hex(8))) {
     std::filesystem::create_directories(folder_);
     SqliteStoreOptions options;
     options.path = folder_ / "berth.sqlite";

@@ -17,9 +17,10 @@ int World::fire_ready(std::size_t index) {
 
 std::optional<int> World::fire_timer(Instant until) {
   std::erase_if(timers_, [](const Timer& timer) { return !*timer.live; });
-  const auto next = std::min_element(timers_.begin(), timers_.end(), [](const Timer& a, const Timer& b) {
-    return a.when != b.when ? a.when < b.when : a.order < b.order;
-  });
+  const auto next =
+      std::min_element(timers_.begin(), timers_.end(), [](const Timer& a, const Timer& b) {
+        return a.when != b.when ? a.when < b.when : a.order < b.order;
+      });
   if (next == timers_.end() || next->when > until) return std::nullopt;
   Timer timer = std::move(*next);
   timers_.erase(next);

@@ -21,8 +21,8 @@ class CreditsLedger : public ::testing::TestWithParam<StoreKind> {
   CreditsLedger() : opened(GetParam().open()), story(opened.get()) {}
 
   // Records a receipt and debits it, as the release of a call does.
-  Status record(const std::string& name, std::optional<Money> cost, const std::string& turn = "turn",
-                const std::string& owner = "alice") {
+  Status record(const std::string& name, std::optional<Money> cost,
+                const std::string& turn = "turn", const std::string& owner = "alice") {
     Receipt receipt;
     receipt.name = name;
     receipt.owner = owner;

@@ -16,7 +16,8 @@ TEST(Receipt, UnknownIsNullInJsonAndNotZero) {
   EXPECT_NE(text.find("\"cost_micro_usd\":null"), std::string::npos);
   EXPECT_NE(text.find("\"exit_code\":null"), std::string::npos);
   receipt.cost = Money{};
-  EXPECT_NE(boost::json::serialize(to_json(receipt)).find("\"cost_micro_usd\":0"), std::string::npos);
+  EXPECT_NE(boost::json::serialize(to_json(receipt)).find("\"cost_micro_usd\":0"),
+            std::string::npos);
 }
 
 TEST(Receipt, TheProvidersInvoiceIsAnotherNumberThanTheCost) {

@@ -33,7 +33,9 @@ TEST(Cancellation, ASubscriptionThatComesLateIsCalledAtOnce) {
 TEST(Cancellation, AnEndedSubscriptionIsNotCalled) {
   Cancellation cancellation;
   int calls = 0;
-  { const auto subscription = cancellation.subscribe([&] { calls += 1; }); }
+  {
+    const auto subscription = cancellation.subscribe([&] { calls += 1; });
+  }
   cancellation.request(Cancellation::Reason::kCaller);
   EXPECT_EQ(calls, 0);
 }

@@ -104,14 +104,14 @@ TEST_P(MachineTable, LeadsWhereTheTableSaysOrRefuses) {
     EXPECT_EQ(made->effects.has(effect), cell->second.effect == effect);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EveryCell, MachineTable,
-    ::testing::Combine(::testing::Range(std::size_t{0}, kIntentStateCount),
-                       ::testing::Range(std::size_t{0}, kEventKindCount)),
-    [](const ::testing::TestParamInfo<CellCase>& cell) {
-      std::string name(to_string(static_cast<S>(std::get<0>(cell.param))));
-      return name + "_" + std::string(to_string(static_cast<E>(std::get<1>(cell.param))));
-    });
+INSTANTIATE_TEST_SUITE_P(EveryCell, MachineTable,
+                         ::testing::Combine(::testing::Range(std::size_t{0}, kIntentStateCount),
+                                            ::testing::Range(std::size_t{0}, kEventKindCount)),
+                         [](const ::testing::TestParamInfo<CellCase>& cell) {
+                           std::string name(to_string(static_cast<S>(std::get<0>(cell.param))));
+                           return name + "_" +
+                                  std::string(to_string(static_cast<E>(std::get<1>(cell.param))));
+                         });
 
 TEST(Machine, ACreateThatSucceedsAfterTheCancelGoesToCleaningAndNeverRuns) {
   const Transition cancelled = *transition(intent_in(S::kDispatched), good(E::kCancel));
@@ -134,8 +134,8 @@ TEST(Machine, ACreateUnderAnotherNameOrInAnotherScopeIsUncertain) {
     EXPECT_TRUE(made.effects.has(Effect::kSuspend));
     EXPECT_FALSE(made.intent.last_error.empty());
   }
-  EXPECT_NE(transition(intent_in(S::kDispatched), other_scope)->intent.last_error.find(
-                "'account' is not 'account-a'"),
+  EXPECT_NE(transition(intent_in(S::kDispatched), other_scope)
+                ->intent.last_error.find("'account' is not 'account-a'"),
             std::string::npos);
 }
 
@@ -148,8 +148,8 @@ TEST(Machine, WhatIsFoundElsewhereIsNotAdopted) {
 }
 
 TEST(Machine, ALivingHoldersIntentIsNotRecovered) {
-  for (const S state : {S::kIntended, S::kDispatched, S::kCreated, S::kRunning, S::kCleaning,
-                        S::kUncertain}) {
+  for (const S state :
+       {S::kIntended, S::kDispatched, S::kCreated, S::kRunning, S::kCleaning, S::kUncertain}) {
     Event recover = good(E::kRecover);
     recover.holder_gone = false;
     const Result<Transition> made = transition(intent_in(state), recover);
@@ -172,9 +172,11 @@ TEST(Machine, AnOperatorsWordNeedsEvidence) {
 }
 
 TEST(Machine, NobodyHoldsWhatIsReleasedUncertainOrGivenUp) {
-  EXPECT_EQ(transition(intent_in(S::kDispatched), good(E::kCreateUncertain))->intent.holder, Holder{});
+  EXPECT_EQ(transition(intent_in(S::kDispatched), good(E::kCreateUncertain))->intent.holder,
+            Holder{});
   EXPECT_EQ(transition(intent_in(S::kCleaning), good(E::kDeleteFailed))->intent.holder, Holder{});
-  EXPECT_EQ(transition(intent_in(S::kCleaning), good(E::kDeleteConfirmed))->intent.holder, Holder{});
+  EXPECT_EQ(transition(intent_in(S::kCleaning), good(E::kDeleteConfirmed))->intent.holder,
+            Holder{});
   EXPECT_EQ(transition(intent_in(S::kUncertain), good(E::kInconclusive))->intent.holder, Holder{});
 }
 
@@ -218,8 +220,9 @@ TEST(LookupAnswers, OneMissingResourceAnswerIsNoProof) {
 }
 
 TEST(DestroyAnswers, OnlyTheProvidersOwnConfirmationEndsAnAllocation) {
-  for (const auto outcome_class : {OutcomeClass::kUnset, OutcomeClass::kRejected, OutcomeClass::kFailedClean,
-                                   OutcomeClass::kFailedDirty, OutcomeClass::kUncertain}) {
+  for (const auto outcome_class :
+       {OutcomeClass::kUnset, OutcomeClass::kRejected, OutcomeClass::kFailedClean,
+        OutcomeClass::kFailedDirty, OutcomeClass::kUncertain}) {
     Answer<Destroyed> answer;
     answer.outcome.outcome_class = outcome_class;
     EXPECT_EQ(event_of_destroy(answer, {}).kind, E::kDeleteFailed);

@@ -29,8 +29,8 @@ class Ownership : public ::testing::TestWithParam<StoreKind> {
   }
   std::vector<Intent> open_of(const std::string& owner) {
     auto found = std::make_shared<std::vector<Intent>>();
-    const Status status =
-        story.run(story.host().services.store.read([found, owner](Transaction& transaction) -> Status {
+    const Status status = story.run(
+        story.host().services.store.read([found, owner](Transaction& transaction) -> Status {
           IntentFilter filter;
           filter.owner = owner;
           filter.unresolved_only = true;
@@ -70,7 +70,8 @@ TEST_P(Ownership, ForeignOwnersCannotActAndCompletedCallsCannotAllocateAgain) {
   EXPECT_TRUE(story.run(story.call()).replayed);
   SandboxRequest foreign = Harness::request();
   foreign.key.owner = "mallory";
-  const CallEnd other = story.run(with_sandbox(story.host().services, foreign, Harness::body("other")));
+  const CallEnd other =
+      story.run(with_sandbox(story.host().services, foreign, Harness::body("other")));
   EXPECT_FALSE(other.replayed);
   EXPECT_NE(other.intent_name, end.intent_name);
   EXPECT_EQ(story.cloud.creates_asked[end.intent_name], 1);
@@ -81,10 +82,12 @@ TEST_P(Ownership, ForeignOwnersCannotActAndCompletedCallsCannotAllocateAgain) {
 
 TEST_P(Ownership, ConcurrentCallsAndRetirementLeaveNothingUntracked) {
   std::vector<std::shared_ptr<std::optional<CallEnd>>> ends;
-  for (int i = 0; i < 4; ++i) ends.push_back(story.host().start(story.call("call-" + std::to_string(i))));
+  for (int i = 0; i < 4; ++i)
+    ends.push_back(story.host().start(story.call("call-" + std::to_string(i))));
   const auto retired =
       story.host().start(retire_session(story.host().services, Harness::request().key));
-  for (int i = 4; i < 8; ++i) ends.push_back(story.host().start(story.call("call-" + std::to_string(i))));
+  for (int i = 4; i < 8; ++i)
+    ends.push_back(story.host().start(story.call("call-" + std::to_string(i))));
   ASSERT_TRUE(story.step_until([&] {
     for (const auto& end : ends) {
       if (!end->has_value()) return false;
@@ -110,8 +113,7 @@ TEST_P(Ownership, ARetiringSessionListsExactlyItsOwnOpenSandboxes) {
   SandboxRequest elsewhere = Harness::request();
   elsewhere.key.session = "session-b";
   (void)story.run(with_sandbox(story.host().services, elsewhere, Harness::body()));
-  const auto too_early =
-      story.run(finish_retire(story.host().services, Harness::request().key));
+  const auto too_early = story.run(finish_retire(story.host().services, Harness::request().key));
   ASSERT_FALSE(too_early) << "an open session cannot be finished";
   const RetireReport report = retire();
   ASSERT_EQ(report.unresolved.size(), 1U);

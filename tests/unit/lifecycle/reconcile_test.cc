@@ -257,7 +257,8 @@ TEST_F(Retire, AChangedProviderScopeCannotReleaseASandbox) {
   EXPECT_EQ(report.state, SessionState::kRetiring);
   ASSERT_EQ(report.cleaned.intents.size(), 1U);
   EXPECT_EQ(report.cleaned.intents[0].result, Settled::kForeign);
-  EXPECT_THAT(report.cleaned.intents[0].detail, HasSubstr("account was 'account-a' and is now 'account-b'"));
+  EXPECT_THAT(report.cleaned.intents[0].detail,
+              HasSubstr("account was 'account-a' and is now 'account-b'"));
   EXPECT_TRUE(story.cloud.alive(story.rows.order[0]));
 }
 

@@ -20,9 +20,7 @@ using Status = CallEnd::Status;
 // What happens in a story, in order: commits by their last event, operations by their effect.
 class WithSandbox : public ::testing::Test {
  protected:
-  WithSandbox() {
-    watch(story.host());
-  }
+  WithSandbox() { watch(story.host()); }
 
   void watch(TestHost& host) {
     host.memory_store.on_committed = [this](const std::string& event) {
@@ -50,8 +48,8 @@ TEST_F(WithSandbox, ExecutesOnlyAfterConfirmationAndCleansBeforeRelease) {
   const CallEnd end = story.run(story.call());
   EXPECT_EQ(end.status, Status::kCompleted) << end.message;
   EXPECT_EQ(end.document, "42");
-  EXPECT_THAT(events, ElementsAre("commit dispatch", "create", "commit create_done", "run", "destroy",
-                                  "commit delete_confirmed"));
+  EXPECT_THAT(events, ElementsAre("commit dispatch", "create", "commit create_done", "run",
+                                  "destroy", "commit delete_confirmed"));
   EXPECT_FALSE(story.cloud.alive(end.intent_name));
 }
 
@@ -117,8 +115,8 @@ TEST_F(WithSandbox, ACreateThatLeavesSomethingBehindIsCleanedAndNeverRun) {
   fault_at(Slot::kCreate, OpFault::kFailedDirty);
   const CallEnd end = story.run(story.call());
   EXPECT_EQ(end.status, Status::kInfrastructureError);
-  EXPECT_THAT(events, ElementsAre("commit dispatch", "create", "commit create_failed_dirty", "destroy",
-                                  "commit delete_confirmed"));
+  EXPECT_THAT(events, ElementsAre("commit dispatch", "create", "commit create_failed_dirty",
+                                  "destroy", "commit delete_confirmed"));
   EXPECT_FALSE(story.cloud.alive(end.intent_name));
 }
 
@@ -291,7 +289,8 @@ TEST_F(WithSandbox, AnUnresolvedCallIsRefusedByASentenceThatSaysWhatResolvesIt) 
   story.world.advance(std::chrono::minutes(3) + std::chrono::seconds(2));
   const CallEnd second = story.run(story.call());
   EXPECT_EQ(second.status, Status::kRefused);
-  EXPECT_THAT(second.message, HasSubstr("create on provider 'model' at stage 'create', UNCERTAIN for 3 min 2 s"));
+  EXPECT_THAT(second.message,
+              HasSubstr("create on provider 'model' at stage 'create', UNCERTAIN for 3 min 2 s"));
   EXPECT_THAT(second.message, HasSubstr("`berth reconcile --name " + first.intent_name + "`"));
   EXPECT_EQ(story.cloud.creates_asked[first.intent_name], 1);
 }
@@ -355,8 +354,8 @@ TEST_F(WithSandbox, FailedPreparationReleasesWhatProvablyCreatedNothing) {
 }
 
 TEST_F(WithSandbox, ABodyThatThrowsIsAnInfrastructureFailureAndCleansUp) {
-  const CallEnd end = story.run(with_sandbox(
-      story.host().services, Harness::request(), [](Sandbox&) -> Task<BodyResult> {
+  const CallEnd end = story.run(
+      with_sandbox(story.host().services, Harness::request(), [](Sandbox&) -> Task<BodyResult> {
         throw std::runtime_error("out of luck");
         co_return BodyResult{};
       }));
@@ -377,12 +376,12 @@ TEST_F(WithSandbox, ACompletedCallHasExactlyOneReceiptAtThePrice) {
 }
 
 TEST_F(WithSandbox, FailedCleanupOrInvalidOutputIsNotCharged) {
-  const CallEnd invalid = story.run(with_sandbox(
-      story.host().services, Harness::request("invalid"), [](Sandbox&) -> Task<BodyResult> {
-        BodyResult result;
-        result.message = "the output is not valid";
-        co_return result;
-      }));
+  const CallEnd invalid = story.run(with_sandbox(story.host().services, Harness::request("invalid"),
+                                                 [](Sandbox&) -> Task<BodyResult> {
+                                                   BodyResult result;
+                                                   result.message = "the output is not valid";
+                                                   co_return result;
+                                                 }));
   EXPECT_EQ(invalid.receipt->cost, Money{});
   fault_at(Slot::kDestroy, OpFault::kLostNotDone);
   const CallEnd uncleaned = story.run(story.call("uncleaned"));
