@@ -179,7 +179,7 @@ Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing,
   return receipt;
 }
 
-Task<Result<Effects>> Progress::commit(Store& store, const Pricing& pricing, Step step) {
+Task<Result<Effects>> Progress::commit(Store& store, Pricing pricing, Step step) {
   auto job = std::make_shared<ProgressJob>();
   job->name = known_.name;
   job->known_revision = known_.revision;
@@ -206,7 +206,7 @@ Task<Result<Effects>> Progress::commit(Store& store, const Pricing& pricing, Ste
   co_return job->effects;
 }
 
-Task<Result<Reserved>> reserve(Store& store, const Pricing& pricing, ReserveRequest request) {
+Task<Result<Reserved>> reserve(Store& store, Pricing pricing, ReserveRequest request) {
   struct Job {
     ReserveRequest request;
     Pricing pricing;

@@ -49,7 +49,7 @@ class Progress {
   // Commits every step not known to be committed, then this one. The effects are those of the steps
   // that this commit made durable. A step that the machine refuses is dropped; one without events
   // is no step, and only tries again what is pending.
-  Task<Result<Effects>> commit(Store& store, const Pricing& pricing, Step step);
+  Task<Result<Effects>> commit(Store& store, Pricing pricing, Step step);
 
   bool has_pending() const { return !pending_.empty(); }
   // As last known to be committed.
@@ -86,7 +86,7 @@ struct Reserved {
 
 // Reserves in one transaction: the call is new, the session open, no intent of the provider open in
 // another scope, billing admits it.
-Task<Result<Reserved>> reserve(Store& store, const Pricing& pricing, ReserveRequest request);
+Task<Result<Reserved>> reserve(Store& store, Pricing pricing, ReserveRequest request);
 
 // The stored intent of a call with its receipt, if any.
 Task<Result<Reserved>> read_call(Store& store, CallKey key);
