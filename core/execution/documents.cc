@@ -446,8 +446,8 @@ void add_code(boost::json::object& object, const std::string& code) {
   }
 }
 
-boost::json::object to_json(const DocumentExecution& execution) {
-  boost::json::object out = to_json(execution.result);
+boost::json::object document_members(const DocumentExecution& execution) {
+  boost::json::object out;
   out["document_id"] = execution.revision.document_id;
   out["revision_id"] = execution.revision.id;
   out["title"] = execution.revision.title;

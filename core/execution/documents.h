@@ -122,8 +122,9 @@ Task<Result<std::optional<RecordedRun>>> latest_run(Store& store, DocumentPlace 
                                                     std::string revision_id);
 
 boost::json::object to_json(const DocumentRevision& revision);
-// The result's own document with "document_id", "revision_id", "title", "language" and "code".
-boost::json::object to_json(const DocumentExecution& execution);
+// What a run of a document adds to its result's own document: "document_id", "revision_id",
+// "title", "language" and "code".
+boost::json::object document_members(const DocumentExecution& execution);
 // "code", the text; "code_base64" instead when it is not valid UTF-8.
 void add_code(boost::json::object& object, const std::string& code);
 

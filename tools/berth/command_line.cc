@@ -96,20 +96,8 @@ void add_run_limits(CLI::App& app, RunOptions& options) {
              "reach, refused where it has no such thing");
 }
 
-void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
-  CLI::App& app = add_command(parent, draft, options, "run",
-                              "Run a Python or JavaScript program in a sandbox", kRunFooter);
-  app.add_option("FILE", options.file, "the program; - reads it from standard input")->required();
-  add_choice(app, "--language", options.language, {"python", "javascript"},
-             "default: by the name's ending: .py; .js .mjs .cjs; else python");
-  add_text(app, "--title", options.title, "TEXT",
-               "what the call is called, also in the names of saved charts (default: FILE's name)");
-  app.add_option("--file", options.input_files,
-                 "a file the program finds in its work folder, under the same name; may be given "
-                 "several times")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+// Who runs it, for what it counts, and where its charts go.
+void add_run_place(CLI::App& app, RunOptions& options) {
   add_text(app, "--output", options.output, "DIR",
                "where charts are saved, as TITLE-1.png and so on; made when missing (default: the "
                "current folder; with --json charts are saved only when this is given)");
@@ -126,6 +114,23 @@ void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
                "a new random one)");
   add_text(app, "--turn", options.turn, "ID", "what debits are rounded over (default: the call)");
   app.add_flag("--quiet", options.quiet, "say nothing on standard error but errors");
+}
+
+void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
+  CLI::App& app = add_command(parent, draft, options, "run",
+                              "Run a Python or JavaScript program in a sandbox", kRunFooter);
+  app.add_option("FILE", options.file, "the program; - reads it from standard input")->required();
+  add_choice(app, "--language", options.language, {"python", "javascript"},
+             "default: by the name's ending: .py; .js .mjs .cjs; else python");
+  add_text(app, "--title", options.title, "TEXT",
+               "what the call is called, also in the names of saved charts (default: FILE's name)");
+  app.add_option("--file", options.input_files,
+                 "a file the program finds in its work folder, under the same name; may be given "
+                 "several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_run_place(app, options);
 }
 
 void add_provider(CLI::App& parent, Draft& draft, ProviderListOptions& list,
@@ -199,6 +204,100 @@ void add_receipts(CLI::App& parent, Draft& draft, ReceiptsOptions& options) {
   options.format = "table";
   add_choice(app, "--format", options.format, {"table", "jsonl", "csv"}, "default: table");
   app.get_option("--format")->excludes(app.get_option("--json"));
+  app.add_flag("--unknown", options.unknown, "only those whose cost is not known yet");
+  app.add_flag("--summary", options.summary,
+               "totals per day (UTC) and provider instead of the receipts themselves")
+      ->excludes(app.get_option("--format"));
+}
+
+// Whose documents: what a document of another owner or session is, nobody is told.
+template <class Options>
+void add_document_place(CLI::App& app, Options& options) {
+  add_text(app, "--owner", options.owner, "NAME", "whose document (default: your user name)");
+  add_text(app, "--session", options.session, "NAME", "of which session (default: cli)");
+}
+
+template <class Options>
+void add_document_id(CLI::App& app, Options& options) {
+  app.add_option("ID", options.id, "the document's id")->required();
+}
+
+struct DocumentCommands {
+  DocumentPutOptions put;
+  DocumentListOptions list;
+  DocumentShowOptions show;
+  DocumentRevisionsOptions revisions;
+  DocumentRunOptions run;
+};
+
+void add_document(CLI::App& parent, Draft& draft, DocumentCommands& options) {
+  CLI::App& group = *parent.add_subcommand("document", "Keep programs by revision, and run them");
+  group.require_subcommand(1);
+  group.footer(std::string(kDocumentFooter));
+  CLI::App& put = add_command(group, draft, options.put, "put",
+                              "Save a program as a new document or a new revision",
+                              kDocumentPutFooter);
+  put.add_option("FILE", options.put.file, "the program; - reads it from standard input")
+      ->required();
+  put.add_option("--title", options.put.title,
+                 "its ending tells the language: .py; .js .mjs .cjs; none is Python (default: "
+                 "FILE's name; for a new revision, as before)")
+      ->type_name("TEXT");
+  add_text(put, "--document", options.put.id, "ID", "save a new revision of this document");
+  add_document_place(put, options.put);
+  CLI::App& list = add_command(group, draft, options.list, "list", "List the documents of a session",
+                               kDocumentListFooter);
+  add_document_place(list, options.list);
+  CLI::App& show = add_command(group, draft, options.show, "show",
+                               "Print a revision, or what its latest run gave",
+                               kDocumentShowFooter);
+  add_document_id(show, options.show);
+  add_text(show, "--revision", options.show.revision, "ID", "which (default: the latest)");
+  show.add_flag("--run", options.show.run,
+                "what the latest run of exactly this revision gave, instead of its text");
+  add_document_place(show, options.show);
+  CLI::App& revisions = add_command(group, draft, options.revisions, "revisions",
+                                    "List the revisions of a document", kDocumentRevisionsFooter);
+  add_document_id(revisions, options.revisions);
+  add_document_place(revisions, options.revisions);
+  CLI::App& run = add_command(group, draft, options.run, "run",
+                              "Run a stored revision, and nothing but it", kDocumentRunFooter);
+  add_document_id(run, options.run);
+  add_text(run, "--revision", options.run.revision, "ID", "which of its revisions");
+  run.get_option("--revision")->required();
+  add_run_place(run, options.run.run);
+}
+
+struct CreditsCommands {
+  CreditsGrantOptions grant;
+  CreditsBalanceOptions balance;
+  CreditsStatementOptions statement;
+};
+
+void add_credits(CLI::App& parent, Draft& draft, CreditsCommands& options) {
+  CLI::App& group =
+      *parent.add_subcommand("credits", "Grant credit, and see what was debited for what");
+  group.require_subcommand(1);
+  group.footer(std::string(kCreditsFooter));
+  CLI::App& grant = add_command(group, draft, options.grant, "grant", "Give an owner credit",
+                                kCreditsGrantFooter);
+  grant.add_option("OWNER", options.grant.owner, "who gets it")->required();
+  add_value(grant, "AMOUNT", options.grant.amount, parse_money, "dollars, such as 5 or 0.50")
+      ->required();
+  add_text(grant, "--key", options.grant.key, "TEXT",
+           "once for ever: the same key again gives nothing more (default: a new random one)");
+  add_text(grant, "--memo", options.grant.memo, "TEXT", "what it is for, for the statement");
+  CLI::App& balance = add_command(group, draft, options.balance, "balance",
+                                  "Print what an owner has left", kCreditsBalanceFooter);
+  add_text(balance, "--owner", options.balance.owner, "NAME", "default: your user name");
+  CLI::App& statement = add_command(group, draft, options.statement, "statement",
+                                    "List an owner's grants and debits with the balance after each",
+                                    kCreditsStatementFooter);
+  add_text(statement, "--owner", options.statement.owner, "NAME", "default: your user name");
+  options.statement.format = "table";
+  add_choice(statement, "--format", options.statement.format, {"table", "jsonl", "csv"},
+             "default: table");
+  statement.get_option("--format")->excludes(statement.get_option("--json"));
 }
 
 void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
@@ -256,12 +355,16 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   ReceiptsOptions receipts;
   DoctorOptions doctor;
   VersionOptions version;
+  DocumentCommands document;
+  CreditsCommands credits;
   add_run(root, draft, run);
+  add_document(root, draft, document);
   add_provider(root, draft, list, inspect);
   add_intents(root, draft, intents);
   add_session(root, draft, retire);
   add_reconcile(root, draft, reconcile);
   add_receipts(root, draft, receipts);
+  add_credits(root, draft, credits);
   add_doctor(root, draft, doctor);
   add_command(root, draft, version, "version", "Print the version and what it was built with",
               kVersionFooter);

@@ -17,6 +17,14 @@ Task<int> reconcile_intents(Context& context, ReconcileOptions options);
 Task<int> show_receipts(Context& context, ReceiptsOptions options);
 Task<int> examine(Context& context, DoctorOptions options);
 Task<int> show_version(Context& context, VersionOptions options);
+Task<int> put_document(Context& context, DocumentPutOptions options);
+Task<int> list_documents(Context& context, DocumentListOptions options);
+Task<int> show_document(Context& context, DocumentShowOptions options);
+Task<int> list_revisions(Context& context, DocumentRevisionsOptions options);
+Task<int> run_document(Context& context, DocumentRunOptions options);
+Task<int> grant_credits(Context& context, CreditsGrantOptions options);
+Task<int> show_balance(Context& context, CreditsBalanceOptions options);
+Task<int> show_statement(Context& context, CreditsStatementOptions options);
 
 }  // namespace berth::cli
 

@@ -75,9 +75,72 @@ constexpr std::string_view kReceiptsFooter = R"(Examples:
   berth receipts --since 24h
   berth receipts --owner ann --format csv > ann.csv
   berth receipts --since 2026-11-01 --until 2026-12-01 --format jsonl
+  berth receipts --summary --since 7d
+  berth receipts --unknown
 
 Costs are micro-dollars in jsonl and csv. An unknown cost is empty there and
 'unknown' in the table: a sandbox may still exist; run berth reconcile.)";
+
+constexpr std::string_view kDocumentFooter = R"(Examples:
+  berth document put chart.py
+  berth document list
+  berth document run ID --revision ID)";
+
+constexpr std::string_view kDocumentPutFooter = R"(Examples:
+  berth document put chart.py
+      prints the ids of the new document and of its first revision
+  berth document put chart.py --document 0b7e1f9a-5c1d-4e57-9f0e-0d6a3c5b7e21
+  generate | berth document put - --title chart.py --json | jq -r .revision_id
+
+A revision never changes. Putting the title and the bytes that the latest
+revision has makes no new one: the answer is that revision.)";
+
+constexpr std::string_view kDocumentListFooter = R"(Examples:
+  berth document list
+  berth document list --owner ann --session notes --json)";
+
+constexpr std::string_view kDocumentShowFooter = R"(Examples:
+  berth document show 0b7e1f9a-5c1d-4e57-9f0e-0d6a3c5b7e21 > chart.py
+      the latest revision, byte for byte
+  berth document show 0b7e1f9a-5c1d-4e57-9f0e-0d6a3c5b7e21 --run --json
+      what the latest run of that revision gave; never that of another one
+
+With --run it ends with 1 when the revision was never run.)";
+
+constexpr std::string_view kDocumentRevisionsFooter = R"(Example:
+  berth document revisions 0b7e1f9a-5c1d-4e57-9f0e-0d6a3c5b7e21)";
+
+constexpr std::string_view kDocumentRunFooter = R"(Example:
+  berth document run 0b7e1f9a-5c1d-4e57-9f0e-0d6a3c5b7e21 \
+      --revision 5d0c7c1e-93a2-4a4b-8e0b-8a1f4a9c2f10
+
+Runs the stored bytes in the language that the title tells, like 'berth run';
+its exit codes are those of 'berth run'. Only ids are taken, and only those of
+the owner's and the session's own documents.)";
+
+constexpr std::string_view kCreditsFooter = R"(Examples:
+  berth credits grant ann 5 --key december
+  berth credits balance --owner ann
+
+Needs "billing" in the configuration; without it these commands end with 202.)";
+
+constexpr std::string_view kCreditsGrantFooter = R"(Example:
+  berth credits grant ann 12.50 --key invoice-17 --memo 'prepaid'
+
+The same key and amount again changes nothing; another amount is refused.)";
+
+constexpr std::string_view kCreditsBalanceFooter = R"(Examples:
+  berth credits balance
+  berth credits balance --owner ann --json | jq .may_start_paid_work
+
+A new owner starts with the configuration's initial grant.)";
+
+constexpr std::string_view kCreditsStatementFooter = R"(Examples:
+  berth credits statement --owner ann
+  berth credits statement --owner ann --format csv > ann.csv
+
+Amounts are micro-dollars in jsonl and csv. Debits are rounded up to the cent,
+once per turn.)";
 
 constexpr std::string_view kDoctorFooter = R"(Examples:
   berth doctor
@@ -94,6 +157,7 @@ std::string main_footer() {
   berth run hello.py                run a program
   berth run - --json < hello.js --language javascript
   berth doctor                      what works here, what is missing
+  berth document put chart.py       keep a program, to run it by its id
   berth reconcile                   after a crash: settle what was interrupted
   berth COMMAND --help              more about one command
 

@@ -15,6 +15,16 @@ extern const std::string_view kIntentsFooter;
 extern const std::string_view kSessionFooter;
 extern const std::string_view kReconcileFooter;
 extern const std::string_view kReceiptsFooter;
+extern const std::string_view kDocumentFooter;
+extern const std::string_view kDocumentPutFooter;
+extern const std::string_view kDocumentListFooter;
+extern const std::string_view kDocumentShowFooter;
+extern const std::string_view kDocumentRevisionsFooter;
+extern const std::string_view kDocumentRunFooter;
+extern const std::string_view kCreditsFooter;
+extern const std::string_view kCreditsGrantFooter;
+extern const std::string_view kCreditsBalanceFooter;
+extern const std::string_view kCreditsStatementFooter;
 extern const std::string_view kDoctorFooter;
 extern const std::string_view kVersionFooter;
 

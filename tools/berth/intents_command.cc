@@ -43,7 +43,7 @@ std::string describe(const Intent& intent, const std::vector<JournalEntry>& jour
     table.add({to_rfc3339(entry.at), entry.event, std::string(to_string(entry.from)),
                std::string(to_string(entry.to)), entry.evidence});
   }
-  return text + table.text();
+  return text + table.take();
 }
 
 Task<int> show_one(Context& context, Host& host, const std::string& name) {
@@ -90,7 +90,7 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
                  intent.key.session, intent.key.call, intent.provider_id,
                  to_rfc3339(intent.updated_at), intent.last_error});
     }
-    printed = context.console.print(table.text());
+    printed = context.console.print(table.take());
   }
   if (printed != Exit::kSuccess) co_return to_int(printed);
   co_return to_int(options.unresolved && !intents->empty() ? Exit::kFinding : Exit::kSuccess);

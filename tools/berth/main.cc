@@ -37,6 +37,30 @@ struct Dispatch {
   }
   Task<int> operator()(DoctorOptions& options) { return examine(context, std::move(options)); }
   Task<int> operator()(VersionOptions& options) { return show_version(context, options); }
+  Task<int> operator()(DocumentPutOptions& options) {
+    return put_document(context, std::move(options));
+  }
+  Task<int> operator()(DocumentListOptions& options) {
+    return list_documents(context, std::move(options));
+  }
+  Task<int> operator()(DocumentShowOptions& options) {
+    return show_document(context, std::move(options));
+  }
+  Task<int> operator()(DocumentRevisionsOptions& options) {
+    return list_revisions(context, std::move(options));
+  }
+  Task<int> operator()(DocumentRunOptions& options) {
+    return run_document(context, std::move(options));
+  }
+  Task<int> operator()(CreditsGrantOptions& options) {
+    return grant_credits(context, std::move(options));
+  }
+  Task<int> operator()(CreditsBalanceOptions& options) {
+    return show_balance(context, std::move(options));
+  }
+  Task<int> operator()(CreditsStatementOptions& options) {
+    return show_statement(context, std::move(options));
+  }
 };
 
 int run_command(Invocation invocation, Console& console, const EnvironmentLookup& environment) {
@@ -50,7 +74,9 @@ int run_command(Invocation invocation, Console& console, const EnvironmentLookup
                   environment,         invocation.common,
                   cancellation,        interruptions.first_signal(),
                   [&interruptions] { interruptions.start(); }};
-  if (!std::holds_alternative<RunOptions>(invocation.command)) context.watch_signals();
+  const bool reads_input = std::holds_alternative<RunOptions>(invocation.command) ||
+                           std::holds_alternative<DocumentPutOptions>(invocation.command);
+  if (!reads_input) context.watch_signals();
   int exit = to_int(Exit::kInternal);
   std::exception_ptr thrown;
   boost::asio::co_spawn(loop, std::visit(Dispatch{context}, invocation.command),

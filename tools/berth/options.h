@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/money.h"
 #include "core/base/time.h"
 
 namespace berth::cli {
@@ -79,6 +80,58 @@ struct ReceiptsOptions {
   std::optional<WallTime> since;
   std::optional<WallTime> until;
   std::string format;  // "table", "jsonl" or "csv"
+  bool unknown = false;
+  bool summary = false;
+};
+
+// Owner and session as for a run: empty ones become the user's name and "cli".
+struct DocumentPutOptions {
+  std::string file;  // "-": standard input
+  std::optional<std::string> title;
+  std::string id;  // empty: a new document
+  std::string owner;
+  std::string session;
+};
+
+struct DocumentListOptions {
+  std::string owner;
+  std::string session;
+};
+
+struct DocumentShowOptions {
+  std::string id;
+  std::string revision;  // empty: the latest
+  std::string owner;
+  std::string session;
+  bool run = false;
+};
+
+struct DocumentRevisionsOptions {
+  std::string id;
+  std::string owner;
+  std::string session;
+};
+
+struct DocumentRunOptions {
+  std::string id;
+  std::string revision;
+  RunOptions run;  // file, language, title and input files stay empty
+};
+
+struct CreditsGrantOptions {
+  std::string owner;
+  Money amount;
+  std::string key;  // empty: a new random one
+  std::string memo;
+};
+
+struct CreditsBalanceOptions {
+  std::string owner;
+};
+
+struct CreditsStatementOptions {
+  std::string owner;
+  std::string format;  // as of receipts
 };
 
 struct DoctorOptions {
@@ -90,7 +143,9 @@ struct VersionOptions {};
 using CommandOptions =
     std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, IntentsOptions,
                  SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
-                 VersionOptions>;
+                 VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
+                 DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
+                 CreditsBalanceOptions, CreditsStatementOptions>;
 
 }  // namespace berth::cli
 

@@ -78,6 +78,13 @@ Result<ProgramSource> read_program(const RunOptions& options) {
   return source;
 }
 
+Result<std::string> read_text_of(const std::string& file, std::size_t bytes_max) {
+  auto text = file == "-" ? os::read_all(kStandardInput, bytes_max, "standard input")
+                          : read_whole(file, bytes_max, "document");
+  if (!text) return fail(text.error().with("cannot read the document"));
+  return text;
+}
+
 Result<std::vector<RequestFile>> read_input_files(const std::vector<std::string>& paths) {
   std::vector<RequestFile> files;
   std::size_t left = kFilesBytesMax;

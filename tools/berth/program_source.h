@@ -2,6 +2,7 @@
 #ifndef BERTH_TOOLS_BERTH_PROGRAM_SOURCE_H_
 #define BERTH_TOOLS_BERTH_PROGRAM_SOURCE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ProgramSource {
 
 // Reads options.file and decides language and title. Blocks while standard input is read.
 Result<ProgramSource> read_program(const RunOptions& options);
+
+// The bytes of a file, or of standard input for "-"; blocks while that is read.
+Result<std::string> read_text_of(const std::string& file, std::size_t bytes_max);
 
 Result<std::vector<RequestFile>> read_input_files(const std::vector<std::string>& paths);
 

@@ -45,7 +45,7 @@ std::string describe(const Catalogue& catalogue) {
                entry.hosting == registry::Hosting::kWorker ? "worker" : "in-process",
                manifest ? capabilities_of(*manifest) : "", entry.inspection.path.string()});
   }
-  text += table.empty() ? "no provider was found\n" : table.text();
+  text += table.empty() ? "no provider was found\n" : table.take();
   for (const CatalogueEntry& entry : catalogue.entries) {
     const std::string path = printable(entry.inspection.path.string());
     for (const registry::Finding& finding : entry.findings) {

@@ -1,52 +1,34 @@
-// berth receipts: what calls used and cost, for people and for other programs.
+// berth receipts: what calls used and cost, for people and for other programs. Read and printed
+// page by page, so that the size of the store does not matter.
 #include <fmt/format.h>
 
-#include <boost/json/array.hpp>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/accounting/summary.h"
 #include "core/base/time.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
+#include "tools/berth/record_printer.h"
 #include "tools/berth/records.h"
-#include "tools/berth/table.h"
 
 namespace berth::cli {
 namespace {
 
 constexpr std::size_t kPage = 1000;
-
-// RFC 4180: quoted where needed, quotes doubled. A leading sign that a spreadsheet would take for a
-// formula is left as it is: this is data, and changing it would make it wrong.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char character : text) {
-    if (character == '"') out += '"';
-    out += character;
-  }
-  return out + "\"";
-}
-
-std::string csv_line(const std::vector<std::string>& fields) {
-  std::string line;
-  for (const std::string& field : fields) line += (line.empty() ? "" : ",") + csv_field(field);
-  return line + "\r\n";
-}
+constexpr const char* kNothing = "there are no such receipts";
 
 std::vector<std::string> csv_head() {
-  return {"name",       "owner",          "session",         "call",       "turn",
-          "provider",   "provider_version", "settlement",     "cost_micro_usd", "recorded_at",
-          "settled_at",  "exit_code",       "cause",           "stdout_bytes", "stderr_bytes",
-          "total_microseconds"};
+  return {"name",           "owner",        "session",          "call",
+          "turn",           "provider",     "provider_version", "settlement",
+          "cost_micro_usd", "recorded_at",  "settled_at",       "exit_code",
+          "cause",          "stdout_bytes", "stderr_bytes",     "total_microseconds"};
 }
 
-std::int64_t total_us(const Receipt& receipt) {
-  std::int64_t sum = 0;
-  for (const auto& [phase, microseconds] : receipt.timings_us) sum += microseconds;
-  return sum;
+std::vector<std::string> table_head() {
+  return {"RECORDED", "OWNER", "SESSION", "CALL", "PROVIDER", "SETTLEMENT", "EXIT", "TIME", "COST"};
 }
 
 std::vector<std::string> csv_fields(const Receipt& receipt) {
@@ -68,78 +50,116 @@ std::vector<std::string> csv_fields(const Receipt& receipt) {
           std::to_string(total_us(receipt))};
 }
 
-// Gathers pages into one text per format; a table and a document can only be printed whole.
-class ReceiptPrinter {
- public:
-  ReceiptPrinter(Context& context, std::string format)
-      : context_(context), format_(context.common.json ? "json" : std::move(format)) {}
+std::vector<std::string> table_cells(const Receipt& receipt) {
+  return {to_rfc3339(receipt.recorded_at),
+          receipt.owner,
+          receipt.session,
+          receipt.call,
+          receipt.provider_id,
+          std::string(to_string(receipt.settlement)),
+          receipt.exit_code ? std::to_string(*receipt.exit_code) : receipt.cause,
+          to_human(std::chrono::microseconds(total_us(receipt))),
+          receipt.cost ? receipt.cost->to_string() : "unknown"};
+}
 
-  Exit begin() {
-    return format_ == "csv" ? context_.console.print(csv_line(csv_head())) : Exit::kSuccess;
+void add(RecordPrinter& printer, const Receipt& receipt) {
+  switch (printer.format()) {
+    case ListFormat::kTable:
+      printer.add_row(table_cells(receipt));
+      return;
+    case ListFormat::kCsv:
+      printer.add_row(csv_fields(receipt));
+      return;
+    case ListFormat::kJson:
+    case ListFormat::kJsonLines:
+      printer.add(to_json(receipt));
+      return;
   }
+}
 
-  Exit add(const std::vector<Receipt>& page) {
-    std::string text;
-    for (const Receipt& receipt : page) {
-      if (format_ == "csv") {
-        text += csv_line(csv_fields(receipt));
-      } else if (format_ == "jsonl") {
-        text += to_json_text(to_json(receipt)) + "\n";
-      } else if (format_ == "json") {
-        document_.push_back(to_json(receipt));
-      } else {
-        add_row(receipt);
-      }
-    }
-    return text.empty() ? Exit::kSuccess : context_.console.print(text);
-  }
-
-  Exit end() {
-    if (format_ == "json") {
-      return print_json(context_.console, boost::json::object{{"receipts", std::move(document_)}});
-    }
-    if (format_ != "table") return Exit::kSuccess;
-    if (!table_.empty()) return context_.console.print(table_.text());
-    context_.console.note("there are no such receipts");
-    return Exit::kSuccess;
-  }
-
- private:
-  void add_row(const Receipt& receipt) {
-    table_.add({to_rfc3339(receipt.recorded_at), receipt.owner, receipt.session, receipt.call,
-                receipt.provider_id, std::string(to_string(receipt.settlement)),
-                receipt.exit_code ? std::to_string(*receipt.exit_code) : receipt.cause,
-                to_human(std::chrono::microseconds(total_us(receipt))),
-                receipt.cost ? receipt.cost->to_string() : "unknown"});
-  }
-
-  Context& context_;
-  std::string format_;
-  boost::json::array document_;
-  Table table_{{"RECORDED", "OWNER", "SESSION", "CALL", "PROVIDER", "SETTLEMENT", "EXIT", "TIME",
-                "COST"}};
-};
-
-Task<int> print_all(Context& context, Host& host, const ReceiptsOptions& options) {
+ReceiptFilter filter_of(const ReceiptsOptions& options) {
   ReceiptFilter filter;
   filter.owner = options.owner;
   filter.session = options.session;
   filter.provider_id = options.provider;
   filter.from = options.since;
   filter.until = options.until;
+  filter.unknown_cost_only = options.unknown;
   filter.count_max = kPage;
-  ReceiptPrinter printer(context, options.format);
-  Exit printed = printer.begin();
+  return filter;
+}
+
+// Hands over page after page until there are no more, or `take` says anything but kSuccess.
+Task<Tried<Exit>> each_page(Host& host, ReceiptFilter filter,
+                            std::function<Exit(const std::vector<Receipt>&)> take) {
   // Ends with the receipts: each page begins after the last name of the one before.
-  while (printed == Exit::kSuccess) {
+  for (;;) {
     auto page = co_await read_receipts(host.store(), filter);
-    if (!page) co_return report(context, {Exit::kState, page.error()});
-    printed = printer.add(*page);
-    if (page->size() < kPage) break;
+    if (!page) co_return failed(Exit::kState, page.error());
+    const Exit taken = take(*page);
+    if (taken != Exit::kSuccess || page->size() < kPage) co_return taken;
     filter.after_name = page->back().name;
   }
-  if (printed == Exit::kSuccess) printed = printer.end();
-  co_return to_int(printed);
+}
+
+Task<Tried<Exit>> print_list(Context& context, Host& host, const ReceiptsOptions& options) {
+  RecordPrinter printer(context.console, list_format(context.common.json, options.format),
+                        {"receipts", table_head(), csv_head()});
+  std::function<Exit(const std::vector<Receipt>&)> take =
+      [&printer](const std::vector<Receipt>& page) {
+        for (const Receipt& receipt : page) add(printer, receipt);
+        return printer.flush();
+      };
+  auto printed = co_await each_page(host, filter_of(options), std::move(take));
+  if (!printed && printer.begun()) {
+    context.console.error(printed.error().error.message());
+    co_return printed.error().exit;
+  }
+  if (!printed || *printed != Exit::kSuccess) co_return printed;
+  co_return printer.end(kNothing);
+}
+
+std::vector<std::string> summary_cells(std::string day, std::string provider,
+                                       const ReceiptTotals& totals) {
+  std::vector<std::string> cells = {std::move(day), std::move(provider),
+                                    std::to_string(totals.calls)};
+  for (const Settlement settlement :
+       {Settlement::kCompleted, Settlement::kInfrastructureFailure, Settlement::kCancelled,
+        Settlement::kRefused, Settlement::kHostDied, Settlement::kUncertain}) {
+    cells.push_back(std::to_string(totals.count(settlement)));
+  }
+  cells.push_back(totals.cost.to_string());
+  cells.push_back(std::to_string(totals.unknown_costs));
+  cells.push_back(fmt::format("{}", totals.stdout_bytes + totals.stderr_bytes));
+  cells.push_back(to_human(std::chrono::microseconds(totals.wall_us)));
+  return cells;
+}
+
+Exit print_summary(Context& context, const ReceiptSummary& summary) {
+  if (context.common.json) return print_json(context.console, to_json(summary));
+  if (summary.rows().empty()) {
+    context.console.note(kNothing);
+    return Exit::kSuccess;
+  }
+  Table table({"DAY", "PROVIDER", "CALLS", "COMPLETED", "INFRASTRUCTURE", "CANCELLED", "REFUSED",
+               "HOST DIED", "UNCERTAIN", "KNOWN COST", "UNKNOWN", "BYTES", "TIME"});
+  for (const auto& [key, totals] : summary.rows()) {
+    table.add(summary_cells(key.first, key.second, totals));
+  }
+  table.add(summary_cells("total", {}, summary.total()));
+  return context.console.print(table.take());
+}
+
+Task<Tried<Exit>> print_totals(Context& context, Host& host, const ReceiptsOptions& options) {
+  ReceiptSummary summary;
+  std::function<Exit(const std::vector<Receipt>&)> take =
+      [&summary](const std::vector<Receipt>& page) {
+        for (const Receipt& receipt : page) summary.add(receipt);
+        return Exit::kSuccess;
+      };
+  auto read = co_await each_page(host, filter_of(options), std::move(take));
+  if (!read) co_return read;
+  co_return print_summary(context, summary);
 }
 
 }  // namespace
@@ -147,9 +167,15 @@ Task<int> print_all(Context& context, Host& host, const ReceiptsOptions& options
 Task<int> show_receipts(Context& context, ReceiptsOptions options) {
   auto host = Host::open(context);
   if (!host) co_return report(context, host.error());
-  const int exit = co_await print_all(context, **host, options);
+  Tried<Exit> printed = Exit::kSuccess;
+  if (options.summary) {
+    printed = co_await print_totals(context, **host, options);
+  } else {
+    printed = co_await print_list(context, **host, options);
+  }
   co_await (*host)->close();
-  co_return exit;
+  if (!printed) co_return report(context, printed.error());
+  co_return to_int(*printed);
 }
 
 }  // namespace berth::cli

@@ -144,14 +144,17 @@ int exit_code_of(const ExecutionResult& result, int interrupted_by) {
 }
 
 int report_run(const Context& context, const RunOptions& options, const std::string& title,
-               const ExecutionResult& result, int output_failure) {
+               const ExecutionResult& result, int output_failure,
+               const boost::json::object& more) {
   const Saving saving = save(context, options, title, result);
   if (output_failure != EPIPE) say_end(context, options, result, saving);
   int exit = exit_code_of(result, context.interrupted_by);
   if (output_failure != 0) exit = to_int(output_failure == EPIPE ? Exit::kReaderGone : Exit::kOutput);
   if (saving.error) exit = to_int(Exit::kOutput);
   if (context.common.json) {
-    const Exit printed = print_json(context.console, to_json(result));
+    boost::json::object document = to_json(result);
+    for (const auto& member : more) document.insert(member);
+    const Exit printed = print_json(context.console, document);
     if (printed != Exit::kSuccess) return to_int(printed);
   }
   return exit;

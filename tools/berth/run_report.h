@@ -2,6 +2,7 @@
 #ifndef BERTH_TOOLS_BERTH_RUN_REPORT_H_
 #define BERTH_TOOLS_BERTH_RUN_REPORT_H_
 
+#include <boost/json/object.hpp>
 #include <string>
 
 #include "core/execution/execution.h"
@@ -14,9 +15,11 @@ namespace berth::cli {
 int exit_code_of(const ExecutionResult& result, int interrupted_by);
 
 // Saves charts, prints the document or the closing lines, and returns the code to end with.
-// `output_failure` is the errno of a failed write to standard output, or 0.
+// `output_failure` is the errno of a failed write to standard output, or 0. The members of `more` are
+// added to the document.
 int report_run(const Context& context, const RunOptions& options, const std::string& title,
-               const ExecutionResult& result, int output_failure);
+               const ExecutionResult& result, int output_failure,
+               const boost::json::object& more = {});
 
 }  // namespace berth::cli
 

@@ -83,6 +83,14 @@ Reader text(std::string& into) {
   };
 }
 
+Reader truth(bool& into) {
+  return [&into](const value& from, const std::string& path) -> Status {
+    if (!from.is_bool()) return wrong(path, "is neither true nor false");
+    into = from.get_bool();
+    return {};
+  };
+}
+
 Reader nested(Readers readers) {
   return [readers = std::move(readers)](const value& from, const std::string& path) {
     return read_object(from, path, readers);
@@ -131,6 +139,7 @@ Result<Settings> parse_settings(std::string_view document) {
                {"lifetime", measured(settings.deadlines.sandbox_lifetime, parse_duration)}})},
       {"retention", nested({{"results", measured(settings.result_retention, parse_age)}})},
       {"billing", billing(settings.credits)},
+      {"documents", nested({{"run", truth(settings.run_documents)}})},
   };
   object mine;
   object of_registry;

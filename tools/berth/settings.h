@@ -7,6 +7,7 @@
 //     "deadlines": {"call": "5m", "create": "60s", "cleanup": "30s", "lifetime": "10m"},
 //     "retention": {"results": "30d"},      recorded results, which replays are answered from
 //     "billing": {"kind": "credits", "initialGrantMicroUsd": 500000},
+//     "documents": {"run": true},           whether saved documents may be run
 //     "providers": {...}, "requireLock": ..., "requireSignature": ..., "trustedKeys": {...}
 //   }
 //
@@ -38,6 +39,7 @@ struct Settings {
   LifecycleLimits deadlines;
   Duration result_retention = std::chrono::days(30);
   std::optional<CreditsConfig> credits;  // nothing: usage is recorded, nothing is debited
+  bool run_documents = true;
   registry::HostConfiguration registry;
 };
 

@@ -24,23 +24,23 @@ void Table::add(std::vector<std::string> cells) {
     if (cell.empty()) cell = "-";
   }
   rows_.push_back(std::move(cells));
+  empty_ = false;
 }
 
-std::string Table::text() const {
-  std::vector<std::size_t> widths(rows_.front().size(), 0);
+std::string Table::take() {
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], columns(row[i]));
-    }
+    widths_.resize(std::max(widths_.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], columns(row[i]));
   }
   std::string out;
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
       out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - columns(row[i]) + 2, ' ');
+      if (i + 1 < row.size()) out.append(widths_[i] - columns(row[i]) + 2, ' ');
     }
     out += '\n';
   }
+  rows_.clear();
   return out;
 }
 

@@ -2,6 +2,7 @@
 #ifndef BERTH_TOOLS_BERTH_TABLE_H_
 #define BERTH_TOOLS_BERTH_TABLE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,16 @@ class Table {
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
   // As many cells as the head has. Foreign text is made printable.
   void add(std::vector<std::string> cells);
-  bool empty() const { return rows_.size() == 1; }
-  std::string text() const;
+  // True while no row was added.
+  bool empty() const { return empty_; }
+  // Everything that was added since the last take; the head comes with the first. A long table is
+  // taken in pieces: columns may grow from one to the next, they never shrink.
+  std::string take();
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> widths_;
+  bool empty_ = true;
 };
 
 }  // namespace berth::cli

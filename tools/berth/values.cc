@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -19,8 +20,8 @@ struct Unit {
 // Splits "1.5GiB" into 1.5 and "GiB". Only plain decimals: no sign, exponent, inf or nan.
 std::optional<double> take_number(std::string_view& text) {
   std::size_t length = 0;
-  while (length < text.size() && ((text[length] >= '0' && text[length] <= '9') ||
-                                  (text[length] == '.' && length > 0))) {
+  while (length < text.size() &&
+         ((text[length] >= '0' && text[length] <= '9') || (text[length] == '.' && length > 0))) {
     ++length;
   }
   if (length == 0 || length > 20) return std::nullopt;
@@ -47,7 +48,7 @@ constexpr std::array kSizeUnits = {
     Unit{"B", 1},
     Unit{"K", kKi},
     Unit{"KiB", kKi},
-    Unit{"M", kKi * kKi},
+    Unit{"M", kKi* kKi},
     Unit{"MiB", kKi* kKi},
     Unit{"G", kKi* kKi* kKi},
     Unit{"GiB", kKi* kKi* kKi},
@@ -89,22 +90,45 @@ std::optional<WallTime> parse_day(std::string_view text) {
   return WallTime(std::chrono::sys_days(date));
 }
 
+// "Z", "+01:00", "-08:30": what local time is ahead of UTC.
+std::optional<std::chrono::minutes> parse_offset(std::string_view text) {
+  if (text == "Z" || text == "z") return std::chrono::minutes(0);
+  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
+  const auto hours = digits(text, 1, 2), minutes = digits(text, 4, 2);
+  if (!hours || !minutes || *hours > 23 || *minutes > 59) return std::nullopt;
+  const std::chrono::minutes ahead(*hours * 60 + *minutes);
+  return text[0] == '-' ? -ahead : ahead;
+}
+
+// Takes ".5" or ".123456789" from the front; what is below a millisecond is cut off.
+std::optional<std::chrono::milliseconds> take_fraction(std::string_view& text) {
+  if (text.empty() || text[0] != '.') return std::chrono::milliseconds(0);
+  std::size_t length = 1;
+  int millis = 0;
+  for (; length < text.size() && text[length] >= '0' && text[length] <= '9'; ++length) {
+    if (length <= 3) millis = millis * 10 + (text[length] - '0');
+  }
+  if (length == 1 || length > 10) return std::nullopt;
+  for (std::size_t i = length; i <= 3; ++i) millis *= 10;
+  text.remove_prefix(length);
+  return std::chrono::milliseconds(millis);
+}
+
 std::optional<WallTime> parse_calendar(std::string_view text) {
   if (text.size() < 10) return std::nullopt;
   const auto day = parse_day(text.substr(0, 10));
   if (!day || text.size() == 10) return day;
-  if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return std::nullopt;
+  if (text.size() < 20 || (text[10] != 'T' && text[10] != 't')) return std::nullopt;
   const auto hour = digits(text, 11, 2), minute = digits(text, 14, 2), second = digits(text, 17, 2);
   if (!hour || !minute || !second || text[13] != ':' || text[16] != ':') return std::nullopt;
-  if (*hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
-  int millis = 0;
-  if (text.size() != 20) {
-    const auto parsed = digits(text, 20, 3);
-    if (text[19] != '.' || text.size() != 24 || !parsed) return std::nullopt;
-    millis = *parsed;
-  }
+  // The sixtieth second is a leap one, which clocks of this kind count as the next.
+  if (*hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  text.remove_prefix(19);
+  const auto fraction = take_fraction(text);
+  const auto offset = parse_offset(text);
+  if (!fraction || !offset) return std::nullopt;
   return *day + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
-         std::chrono::seconds(*second) + std::chrono::milliseconds(millis);
+         std::chrono::seconds(*second) + *fraction - *offset;
 }
 
 tl::unexpected<Error> wrong(std::string_view text, std::string_view expected) {
@@ -147,6 +171,30 @@ Result<std::uint32_t> parse_count(std::string_view text) {
   return value;
 }
 
+Result<Money> parse_money(std::string_view text) {
+  constexpr std::string_view kExpected = "an amount in dollars such as 5, 0.05 or 12.50";
+  constexpr std::size_t kDecimals = 6;
+  constexpr std::int64_t kMicrosMax = std::int64_t{1'000'000} * 1'000'000;
+  const std::string_view whole_text = text;
+  if (text.starts_with('$')) text.remove_prefix(1);
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  std::string digits_only(text.substr(0, dot));
+  std::string decimals(dot == text.size() ? "" : text.substr(dot + 1));
+  if (digits_only.empty() || digits_only.size() > 7 || decimals.size() > kDecimals ||
+      (dot != text.size() && decimals.empty())) {
+    return wrong(whole_text, kExpected);
+  }
+  decimals.append(kDecimals - decimals.size(), '0');
+  digits_only += decimals;
+  std::int64_t micros = 0;
+  for (const char c : digits_only) {
+    if (c < '0' || c > '9') return wrong(whole_text, kExpected);
+    micros = micros * 10 + (c - '0');
+  }
+  if (micros < 1 || micros > kMicrosMax) return wrong(whole_text, kExpected);
+  return Money::micros(micros);
+}
+
 Result<Duration> parse_age(std::string_view text) {
   const auto seconds = scaled(text, kAgeUnits);
   if (!seconds || *seconds > kAgeMaxSeconds) return wrong(text, "an age such as 90m, 24h or 30d");
@@ -157,7 +205,8 @@ Result<WallTime> parse_time(std::string_view text, WallTime now) {
   if (const auto time = parse_calendar(text)) return *time;
   const auto age = parse_age(text);
   if (!age) {
-    return wrong(text, "a time such as 2026-11-29, 2026-11-29T22:52:29Z or an age such as 24h or 7d");
+    return wrong(text,
+                 "a time such as 2026-11-29, 2026-11-29T22:52:29Z or an age such as 24h or 7d");
   }
   return now - std::chrono::duration_cast<std::chrono::milliseconds>(*age);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/base/money.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -22,10 +23,14 @@ Result<std::uint32_t> parse_cpus(std::string_view text);
 // A whole number from 1 to 1 000 000.
 Result<std::uint32_t> parse_count(std::string_view text);
 
+// "5", "0.05", "$12.50": dollars, from one micro-dollar to a million dollars.
+Result<Money> parse_money(std::string_view text);
+
 // "90m", "24h", "30d": at most 100 years.
 Result<Duration> parse_age(std::string_view text);
 
-// "2026-11-29", "2026-11-29T22:52:29Z" (UTC), or an age before `now`.
+// "2026-11-29" (UTC), RFC 3339 such as "2026-11-29T22:52:29Z" or "2026-11-29T23:52:29.5+01:00", or
+// an age before `now`.
 Result<WallTime> parse_time(std::string_view text, WallTime now);
 
 }  // namespace berth::cli
