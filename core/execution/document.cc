@@ -27,24 +27,6 @@ json::object stream_json(const OutputText& stream) {
           {"omitted_bytes", stream.omitted_bytes}};
 }
 
-json::value result_json(const std::optional<ResultValue>& result) {
-  if (!result) return nullptr;
-  json::object out{{"name", result->name}, {"text", result->text}, {"truncated", result->truncated}};
-  if (result->json) out["json"] = *result->json;
-  return out;
-}
-
-json::object chart_json(const Chart& chart) {
-  if (chart.format == Chart::Format::kInteractive) {
-    return {{"format", "interactive"}, {"data", chart.data}};
-  }
-  return {{"format", "png"},
-          {"base64", to_base64(chart.png)},
-          {"width", chart.width},
-          {"height", chart.height},
-          {"label", chart.label}};
-}
-
 json::value error_json(const std::optional<ProgramError>& error) {
   if (!error) return nullptr;
   return json::object{
@@ -54,7 +36,7 @@ json::value error_json(const std::optional<ProgramError>& error) {
 // Everything but chart, receipt, failure, intent and replayed.
 json::object own_json(const ExecutionResult& result) {
   json::array charts;
-  for (const Chart& chart : result.charts) charts.push_back(chart_json(chart));
+  for (const Chart& chart : result.charts) charts.push_back(to_json(chart));
   json::array notes;
   for (const std::string& note : result.notes) notes.emplace_back(note);
   json::object timings;
@@ -66,7 +48,7 @@ json::object own_json(const ExecutionResult& result) {
           {"stderr", result.stderr_text.text},
           {"streams", json::object{{"stdout", stream_json(result.stdout_text)},
                                    {"stderr", stream_json(result.stderr_text)}}},
-          {"result", result_json(result.result)},
+          {"result", result.result ? json::value(to_json(*result.result)) : json::value(nullptr)},
           {"charts", std::move(charts)},
           {"error", error_json(result.error)},
           {"notes", std::move(notes)},
@@ -201,10 +183,27 @@ std::string_view to_string(ExecutionFailure::Kind kind) {
   return "infrastructure";
 }
 
+json::object to_json(const Chart& chart) {
+  if (chart.format == Chart::Format::kInteractive) {
+    return {{"format", "interactive"}, {"data", chart.data}};
+  }
+  return {{"format", "png"},
+          {"base64", to_base64(chart.png)},
+          {"width", chart.width},
+          {"height", chart.height},
+          {"label", chart.label}};
+}
+
+json::object to_json(const ResultValue& value) {
+  json::object out{{"name", value.name}, {"text", value.text}, {"truncated", value.truncated}};
+  if (value.json) out["json"] = *value.json;
+  return out;
+}
+
 json::object to_json(const ExecutionResult& result) {
   json::object out = own_json(result);
   const Chart* chart = result.chart();
-  out["chart"] = chart == nullptr ? json::value(nullptr) : json::value(chart_json(*chart));
+  out["chart"] = chart == nullptr ? json::value(nullptr) : json::value(to_json(*chart));
   out["failure"] = nullptr;
   if (result.failure) {
     out["failure"] = json::object{{"kind", to_string(result.failure->kind)},

@@ -148,8 +148,10 @@ struct ExecutionResult {
   const Chart* chart() const { return charts.empty() ? nullptr : &charts.front(); }
 };
 
-// The result document of manifests/execution-result.schema.json.
+// The result document of manifests/execution-result.schema.json, and parts of it.
 boost::json::object to_json(const ExecutionResult& result);
+boost::json::object to_json(const Chart& chart);
+boost::json::object to_json(const ResultValue& value);
 // A document that to_json made; receipt, failure, intent and replayed are the caller's to fill in.
 Result<ExecutionResult> execution_result_from_json(std::string_view document);
 

@@ -54,24 +54,67 @@ Status write_over(const std::filesystem::path& path, std::string_view bytes) {
   return {};
 }
 
-Result<SavedChart> save_one(std::string_view bytes, const std::filesystem::path& folder,
-                            const std::string& stem, std::string_view ending, int& number,
-                            Existing existing) {
-  for (int tries = 0; tries < kNumbersTried; ++tries, ++number) {
-    const std::filesystem::path path = folder / fmt::format("{}-{}.{}", stem, number, ending);
-    if (holds(path, bytes)) return SavedChart{path, true, false};
-    Status written = write_new(path, bytes);
-    if (written) return SavedChart{path, false, false};
-    if (written.error().kind() != ErrorKind::kConflict) return fail(std::move(written).error());
-    if (existing == Existing::kReplace) {
-      BERTH_CHECK_OK(write_over(path, bytes));
-      return SavedChart{path, false, true};
+// What one chart is saved as: files that share a name but for its ending.
+struct Part {
+  std::string_view ending;
+  std::string bytes;
+};
+
+// kConflict when another file has the name and must stay.
+Result<SavedChart> save_part(const std::filesystem::path& path, const Part& part,
+                             Existing existing) {
+  if (holds(path, part.bytes)) return SavedChart{path, true, false};
+  Status written = write_new(path, part.bytes);
+  if (written) return SavedChart{path, false, false};
+  if (written.error().kind() != ErrorKind::kConflict || existing == Existing::kKeep) {
+    return fail(std::move(written).error());
+  }
+  BERTH_CHECK_OK(write_over(path, part.bytes));
+  return SavedChart{path, false, true};
+}
+
+// Saves all parts under one number, or none: what was made is taken away again when a later part
+// finds its name taken.
+Result<std::vector<SavedChart>> save_parts(const std::vector<Part>& parts,
+                                           const std::filesystem::path& stem, Existing existing) {
+  std::vector<SavedChart> saved;
+  for (const Part& part : parts) {
+    auto one = save_part(fmt::format("{}.{}", stem.string(), part.ending), part, existing);
+    if (one) {
+      saved.push_back(std::move(*one));
+      continue;
     }
+    for (const SavedChart& made : saved) {
+      if (!made.already_there && !made.replaced) ::unlink(made.path.c_str());
+    }
+    return fail(std::move(one).error());
+  }
+  return saved;
+}
+
+// The first number at which no part meets another file.
+Status save_one(const std::vector<Part>& parts, const std::filesystem::path& stem, int& number,
+                Existing existing, std::vector<SavedChart>& saved) {
+  for (int tries = 0; tries < kNumbersTried; ++tries, ++number) {
+    auto some = save_parts(parts, fmt::format("{}-{}", stem.string(), number), existing);
+    if (some) {
+      saved.insert(saved.end(), some->begin(), some->end());
+      return {};
+    }
+    if (some.error().kind() != ErrorKind::kConflict) return fail(std::move(some).error());
   }
   return fail(ErrorKind::kConflict,
-              fmt::format("'{}' holds too many files named {}-N.{}; choose another folder with "
+              fmt::format("there are too many files named {}-N.{}; choose another folder with "
                           "--output or use --replace",
-                          folder.string(), stem, ending));
+                          stem.string(), parts.front().ending));
+}
+
+std::vector<Part> parts_of(const Chart& chart, std::string_view title, const ChartPage* page) {
+  if (chart.format == Chart::Format::kPng) return {{"png", chart.png}};
+  std::vector<Part> parts;
+  parts.push_back({"json", to_json_text(chart.data) + "\n"});
+  if (page != nullptr) parts.push_back({"html", page->draw(chart.data, title)});
+  return parts;
 }
 
 }  // namespace
@@ -94,7 +137,8 @@ std::string file_stem(std::string_view title) {
 
 Result<std::vector<SavedChart>> save_charts(std::span<const Chart> charts,
                                             const std::filesystem::path& folder,
-                                            std::string_view title, Existing existing) {
+                                            std::string_view title, Existing existing,
+                                            const ChartPage* page) {
   std::vector<SavedChart> saved;
   if (charts.empty()) return saved;
   std::error_code error;
@@ -106,11 +150,7 @@ Result<std::vector<SavedChart>> save_charts(std::span<const Chart> charts,
   const std::string stem = file_stem(title);
   int number = 1;
   for (const Chart& chart : charts) {
-    const bool png = chart.format == Chart::Format::kPng;
-    const std::string bytes = png ? chart.png : to_json_text(chart.data) + "\n";
-    BERTH_TRY(SavedChart one,
-              save_one(bytes, folder, stem, png ? "png" : "json", number, existing));
-    saved.push_back(std::move(one));
+    BERTH_CHECK_OK(save_one(parts_of(chart, title, page), folder / stem, number, existing, saved));
     ++number;
   }
   return saved;

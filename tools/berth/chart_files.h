@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/execution/execution.h"
+#include "tools/berth/chart_page.h"
 
 namespace berth::cli {
 
@@ -24,12 +25,14 @@ struct SavedChart {
   bool replaced = false;
 };
 
-// Saves chart N as TITLE-N.png, or TITLE-N.json for an interactive one, in `folder`, which is made
-// when it is missing (empty: the current one). A file with the same bytes counts as saved. A failure names the file and
+// Saves chart N as TITLE-N.png, or, an interactive one, as TITLE-N.json and, with a `page` to draw
+// it in, TITLE-N.html; in `folder`, which is made when it is missing (empty: the current one). A file
+// with the same bytes counts as saved. One SavedChart for each file. A failure names the file and
 // leaves what was saved before it.
 Result<std::vector<SavedChart>> save_charts(std::span<const Chart> charts,
                                             const std::filesystem::path& folder,
-                                            std::string_view title, Existing existing);
+                                            std::string_view title, Existing existing,
+                                            const ChartPage* page);
 
 // What of a title can stand in a file's name: letters, digits and . _ - of it, any other run of
 // characters as one '-'; never empty, never with a leading dot or dash, at most 100 bytes.

@@ -100,7 +100,10 @@ void add_run_limits(CLI::App& app, RunOptions& options) {
 void add_run_place(CLI::App& app, RunOptions& options) {
   add_text(app, "--output", options.output, "DIR",
                "where charts are saved, as TITLE-1.png and so on; made when missing (default: the "
-               "current folder; with --json charts are saved only when this is given)");
+               "current folder; with --json or --stream charts are saved only when this is given)");
+  app.add_flag("--open", options.open,
+               "show the first saved chart with the desktop's own program; with --json or --stream "
+               "this saves charts too");
   app.add_flag("--replace", options.replace,
                "replace charts of the same name; otherwise the next free number is taken");
   add_run_limits(app, options);
@@ -130,6 +133,10 @@ void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_choice(app, "--stream", options.stream, {"json"},
+             "JSON Lines on standard output while it runs, one event a line: started, stage, stdout, "
+             "stderr, chart, result, finished");
+  app.get_option("--stream")->excludes(app.get_option("--json"));
   add_run_place(app, options);
 }
 

@@ -208,6 +208,23 @@ Task<void> LiveOutput::drained() {
   wake_drained_ = {};
 }
 
+Task<void> LiveOutput::drained_while_read(std::function<bool()> hurried) {
+  boost::asio::steady_timer timer(executor_);
+  std::size_t waiting = waiting_bytes();
+  auto moved = std::chrono::steady_clock::now();
+  while (waiting_bytes() > 0 && !given_up_) {
+    timer.expires_after(std::chrono::milliseconds(250));
+    wake_drained_ = [&timer] { timer.cancel(); };
+    boost::system::error_code ignored;
+    co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+    const auto now = std::chrono::steady_clock::now();
+    if (waiting_bytes() < waiting || !hurried()) moved = now;
+    waiting = waiting_bytes();
+    if (now - moved > kPatience) give_up();
+  }
+  wake_drained_ = {};
+}
+
 void LiveOutput::give_up() {
   given_up_ = true;
   if (paused_) {

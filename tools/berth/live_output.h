@@ -8,6 +8,7 @@
 #define BERTH_TOOLS_BERTH_LIVE_OUTPUT_H_
 
 #include <boost/asio/any_io_executor.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -42,6 +43,7 @@ class LiveOutput {
  public:
   static constexpr std::size_t kHighWater = std::size_t{1} << 20;
   static constexpr std::size_t kLowWater = std::size_t{1} << 18;
+  static constexpr std::chrono::seconds kPatience{5};
 
   // `on_failure(stream, errno)`: 1 for standard output, 2 for standard error.
   LiveOutput(boost::asio::any_io_executor executor, std::function<void(int, int)> on_failure);
@@ -52,6 +54,9 @@ class LiveOutput {
 
   // Returns when everything is written or has failed, or at `give_up()`.
   Task<void> drained();
+  // The same, for output that is worth waiting for although the run is over: gives up only when
+  // `hurried()` and the reader has taken nothing for kPatience.
+  Task<void> drained_while_read(std::function<bool()> hurried);
   void give_up();
 
  private:

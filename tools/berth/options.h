@@ -41,7 +41,9 @@ struct RunOptions {
   std::vector<std::string> input_files;
   std::optional<Duration> timeout;
   LimitOptions limits;
+  std::string stream;  // "json": event lines; empty: the program's own output
   bool replace = false;
+  bool open = false;
   bool quiet = false;
 };
 

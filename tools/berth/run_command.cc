@@ -1,11 +1,13 @@
-// berth run: one program, whole. Its output is passed on while it runs; what is said about it comes
-// after it, on standard error.
+// berth run: one program, whole. Its output is passed on while it runs, or as event lines; what is
+// said about it comes after it, on standard error.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/execution/execution.h"
 #include "tools/berth/commands.h"
+#include "tools/berth/event_lines.h"
 #include "tools/berth/host.h"
 #include "tools/berth/program_source.h"
 #include "tools/berth/run_execution.h"
@@ -31,32 +33,62 @@ Tried<ExecutionRequest> read_request(const RunOptions& options, const Settings& 
   if (!source) return failed(Exit::kInput, std::move(source).error());
   auto files = read_input_files(options.input_files);
   if (!files) return failed(Exit::kInput, std::move(files).error());
-  ExecutionRequest request =
-      make_request(options, settings, std::move(*source), std::move(*files));
+  ExecutionRequest request = make_request(options, settings, std::move(*source), std::move(*files));
   const Status valid = validate(request);
   if (!valid) return failed(Exit::kInput, valid.error());
   return request;
 }
 
+// Everything of a run but what its failure is told by.
+class Run {
+ public:
+  Run(Context& context, RunOptions options) : context_(context), options_(std::move(options)) {}
+
+  Task<Tried<int>> run() {
+    auto settings = read_settings(context_);
+    if (!settings) co_return tl::unexpected<Failure>(settings.error());
+    auto request = read_request(options_, *settings);
+    if (!request) co_return tl::unexpected<Failure>(request.error());
+    if (!options_.stream.empty()) events_.emplace(event_subject(*request));
+    context_.watch_signals();
+    const std::string title = request->title;
+    auto host = Host::open(context_);
+    if (!host) co_return tl::unexpected<Failure>(host.error());
+
+    RunObserver observer(context_, options_.quiet, events_ ? &*events_ : nullptr);
+    auto result = co_await execute_on(**host, context_, options_.provider, std::move(*request),
+                                      observer);
+    co_await observer.finish();
+    co_await (*host)->close();
+    if (!result) co_return tl::unexpected<Failure>(result.error());
+    int exit = report_run(context_, options_, title, *result, observer.output_failure());
+    if (!events_) co_return exit;
+    std::string last = events_->finished(to_json(*result), exit);
+    co_await observer.finish_with(std::move(last));
+    if (const int failure = observer.output_failure()) exit = exit_of_output_failure(failure);
+    co_return exit;
+  }
+
+  int report_failure(const Failure& failure) {
+    const int exit = report(context_, failure);
+    if (options_.stream.empty()) return exit;
+    if (!events_) events_.emplace(boost::json::object());
+    const Exit printed = context_.console.print(events_->failed(failure));
+    return printed == Exit::kSuccess ? exit : to_int(printed);
+  }
+
+ private:
+  Context& context_;
+  RunOptions options_;
+  std::optional<EventLines> events_;
+};
+
 }  // namespace
 
 Task<int> run_program(Context& context, RunOptions options) {
-  auto settings = read_settings(context);
-  if (!settings) co_return report(context, settings.error());
-  auto request = read_request(options, *settings);
-  if (!request) co_return report(context, request.error());
-  context.watch_signals();
-  const std::string title = request->title;
-  auto host = Host::open(context);
-  if (!host) co_return report(context, host.error());
-
-  RunObserver observer(context, options.quiet);
-  auto result =
-      co_await execute_on(**host, context, options.provider, std::move(*request), observer);
-  co_await observer.finish();
-  co_await (*host)->close();
-  if (!result) co_return report(context, result.error());
-  co_return report_run(context, options, title, *result, observer.output_failure());
+  Run run(context, std::move(options));
+  auto exit = co_await run.run();
+  co_return exit ? *exit : run.report_failure(exit.error());
 }
 
 }  // namespace berth::cli

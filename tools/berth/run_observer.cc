@@ -16,11 +16,12 @@ constexpr std::chrono::milliseconds kPatience{1200};
 
 }  // namespace
 
-RunObserver::RunObserver(Context& context, bool quiet)
+RunObserver::RunObserver(Context& context, bool quiet, EventLines* events)
     : context_(context),
+      events_(events),
       progress_(quiet || !context.console.err_is_terminal() ? Progress::kOff : Progress::kWaiting),
       progress_timer_(context.executor) {
-  if (!context_.common.json) {
+  if (!context_.common.json || events_ != nullptr) {
     live_.emplace(context_.executor,
                   [this](int stream, int failure) { output_failed(stream, failure); });
   }
@@ -38,7 +39,25 @@ void RunObserver::show_stage_later() {
   });
 }
 
+void RunObserver::emit(std::string_view lines) {
+  end_progress();
+  live_->write(kOut, lines);
+}
+
+void RunObserver::on_started() {
+  if (events_ != nullptr) emit(events_->started());
+}
+
+void RunObserver::on_chart(const Chart& chart) {
+  if (events_ != nullptr) emit(events_->chart(chart));
+}
+
+void RunObserver::on_result(const ResultValue& value) {
+  if (events_ != nullptr) emit(events_->result(value));
+}
+
 void RunObserver::on_stage(std::string_view stage) {
+  if (events_ != nullptr) return emit(events_->stage(stage));
   stage_ = stage;
   // Now it is the program's turn to say something.
   if (stage_ == "run") return context_.console.clear_progress();
@@ -56,6 +75,9 @@ void RunObserver::end_progress() {
 ExecutionObserver::Flow RunObserver::on_output(const OutputChunk& chunk) {
   if (!live_) return Flow::kContinue;
   end_progress();
+  if (events_ != nullptr) {
+    return live_->write(kOut, events_->output(chunk)) ? Flow::kContinue : Flow::kPause;
+  }
   const bool more = live_->write(chunk.stream == Stream::kStderr ? kErr : kOut, chunk.raw);
   return more ? Flow::kContinue : Flow::kPause;
 }
@@ -66,11 +88,17 @@ void RunObserver::on_resume(std::function<void()> resume) {
 
 Task<void> RunObserver::finish() {
   end_progress();
-  if (!live_) co_return;
+  if (!live_ || events_ != nullptr) co_return;
   // A reader that has stopped reading for good would keep us for ever.
   on_cancel_ = context_.cancellation.subscribe([this] { live_->give_up(); });
   co_await live_->drained();
   on_cancel_.reset();
+}
+
+Task<void> RunObserver::finish_with(std::string last_line) {
+  emit(last_line);
+  std::function<bool()> hurried = [this] { return context_.cancellation.requested(); };
+  co_await live_->drained_while_read(std::move(hurried));
 }
 
 void RunObserver::output_failed(int stream, int failure) {

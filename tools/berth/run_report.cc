@@ -11,6 +11,7 @@
 
 #include "core/base/time.h"
 #include "tools/berth/chart_files.h"
+#include "tools/berth/desktop.h"
 
 namespace berth::cli {
 namespace {
@@ -74,14 +75,26 @@ Duration total_time(const ExecutionResult& result) {
 struct Saving {
   std::vector<SavedChart> charts;
   std::optional<Error> error;
+  std::optional<Error> without_page;  // why a dictionary was saved as JSON only
 };
 
 Saving save(const Context& context, const RunOptions& options, const std::string& title,
             const ExecutionResult& result) {
   Saving saving;
-  if (context.common.json && options.output.empty()) return saving;  // they are in the document
+  // Otherwise they are in what is printed.
+  const bool printed = context.common.json || !options.stream.empty();
+  if (printed && options.output.empty() && !options.open) return saving;
+  const bool interactive =
+      result.chart() != nullptr && result.chart()->format == Chart::Format::kInteractive;
+  std::optional<ChartPage> page;
+  if (interactive) {
+    auto loaded = ChartPage::load();
+    if (loaded) page = std::move(*loaded);
+    else saving.without_page = loaded.error();
+  }
   auto saved = save_charts(result.charts, options.output, title,
-                           options.replace ? Existing::kReplace : Existing::kKeep);
+                           options.replace ? Existing::kReplace : Existing::kKeep,
+                           page ? &*page : nullptr);
   if (saved) {
     saving.charts = std::move(*saved);
   } else {
@@ -95,6 +108,17 @@ void say_saved(Console& console, const Saving& saving) {
     const char* what = chart.already_there ? "already there: " : chart.replaced ? "replaced " : "saved ";
     console.note(fmt::format("{}{}", what, chart.path.string()));
   }
+}
+
+// The preferred chart: the page that draws it, or the picture.
+void show_first(const Context& context, const Saving& saving) {
+  for (const SavedChart& chart : saving.charts) {
+    if (chart.path.extension() == ".json") continue;
+    const Status shown = show_on_desktop(chart.path, context.environment);
+    if (!shown) context.console.error(shown.error().message());
+    return;
+  }
+  if (!saving.error) context.console.note("--open: there is no chart to show");
 }
 
 // How to get charts that could not be saved: the recorded answer has them.
@@ -116,6 +140,9 @@ void say_end(const Context& context, const RunOptions& options, const ExecutionR
   if (saving.error) console.error(saving.error->message() + ask_again(result));
   if (options.quiet) return;
   for (const std::string& note : result.notes) console.note(note);
+  if (saving.without_page) {
+    console.note("a chart is saved as data only: " + saving.without_page->message());
+  }
   say_saved(console, saving);
   if (result.replayed || console.err_is_terminal()) {
     console.note(fmt::format("{}, {}", to_human(total_time(result)), describe_cost(result)));
@@ -143,13 +170,18 @@ int exit_code_of(const ExecutionResult& result, int interrupted_by) {
   return to_int(Exit::kInfrastructure);
 }
 
+int exit_of_output_failure(int failure) {
+  return to_int(failure == EPIPE ? Exit::kReaderGone : Exit::kOutput);
+}
+
 int report_run(const Context& context, const RunOptions& options, const std::string& title,
                const ExecutionResult& result, int output_failure,
                const boost::json::object& more) {
   const Saving saving = save(context, options, title, result);
   if (output_failure != EPIPE) say_end(context, options, result, saving);
+  if (options.open) show_first(context, saving);
   int exit = exit_code_of(result, context.interrupted_by);
-  if (output_failure != 0) exit = to_int(output_failure == EPIPE ? Exit::kReaderGone : Exit::kOutput);
+  if (output_failure != 0) exit = exit_of_output_failure(output_failure);
   if (saving.error) exit = to_int(Exit::kOutput);
   if (context.common.json) {
     boost::json::object document = to_json(result);

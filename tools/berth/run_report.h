@@ -14,7 +14,10 @@ namespace berth::cli {
 // The code that the result alone leads to: the program's own, 128+n, or one of the band.
 int exit_code_of(const ExecutionResult& result, int interrupted_by);
 
-// Saves charts, prints the document or the closing lines, and returns the code to end with.
+// The code of a failed write to standard output, by its errno.
+int exit_of_output_failure(int failure);
+
+// Saves charts, shows one of them when asked, prints the document or the closing lines, and returns the code to end with.
 // `output_failure` is the errno of a failed write to standard output, or 0. The members of `more` are
 // added to the document.
 int report_run(const Context& context, const RunOptions& options, const std::string& title,
