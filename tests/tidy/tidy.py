@@ -33,6 +33,7 @@ CORE_ARROWS = {
     "registry": {"lifecycle", "base", "os"},
     "plugin": {"lifecycle", "accounting", "registry", "base", "os"},
     "execution": {"lifecycle", "accounting", "base", "os"},
+    "host": {"execution", "plugin", "store", "registry", "lifecycle", "accounting", "base", "os"},
     "session": {"lifecycle", "accounting", "base", "os"},
     "server": {"session", "execution", "lifecycle", "accounting", "base", "os"},
 }

@@ -1,0 +1,17 @@
+// The folder in which a host keeps what it must not forget.
+#ifndef BERTH_CORE_HOST_STATE_DIR_H_
+#define BERTH_CORE_HOST_STATE_DIR_H_
+
+#include <filesystem>
+
+#include "core/base/result.h"
+
+namespace berth {
+
+// Makes it (mode 0700) where it is missing, and refuses one that others can write or that belongs
+// to someone else: what is in it decides what is deleted and what is paid.
+Status prepare_state_dir(const std::filesystem::path& dir);
+
+}  // namespace berth
+
+#endif  // BERTH_CORE_HOST_STATE_DIR_H_
