@@ -85,7 +85,30 @@ class Reader {
     return {};
   }
 
+  // What the dynamic linker takes for granted, and what makes an address mean one thing only.
+  Status check_layout() const {
+    const Elf64_Phdr* last = nullptr;
+    std::size_t dynamic = 0;
+    for (const Elf64_Phdr& segment : segments_) {
+      if (segment.p_type == PT_DYNAMIC && ++dynamic > 1)
+        return corrupt("it has more than one dynamic section");
+      if (segment.p_type != PT_LOAD) continue;
+      if (segment.p_filesz > segment.p_memsz)
+        return corrupt("a loadable segment is larger in the file than in memory");
+      if (segment.p_memsz > kElfMemoryMax || segment.p_vaddr > kElfMemoryMax)
+        return corrupt(fmt::format("a loadable segment asks for more than {} bytes of memory", kElfMemoryMax));
+      const std::uint64_t align = segment.p_align;
+      if (align > 1 && ((align & (align - 1)) != 0 || (segment.p_vaddr - segment.p_offset) % align != 0))
+        return corrupt("a loadable segment is not aligned as it says");
+      if (last != nullptr && segment.p_vaddr < last->p_vaddr + last->p_memsz)
+        return corrupt("its loadable segments overlap or are out of order");
+      last = &segment;
+    }
+    return last != nullptr ? Status{} : Status(corrupt("it has no loadable segment"));
+  }
+
   Status read_segments() {
+    BERTH_CHECK_OK(check_layout());
     bool stack_seen = false;
     for (const Elf64_Phdr& segment : segments_) {
       if (segment.p_type == PT_LOAD && !slice(bytes_, segment.p_offset, segment.p_filesz))
@@ -235,21 +258,45 @@ class Reader {
       const auto name = string_at(strings, symbol->st_name);
       if (!name) return corrupt("the name of a symbol lies beyond its string table");
       file_.exports.emplace_back(*name);
+      if (std::string why = why_not_function(*symbol); !why.empty())
+        file_.not_functions.push_back(fmt::format("{} {}", *name, why));
     }
     std::sort(file_.exports.begin(), file_.exports.end());
     return {};
   }
 
+  // Empty for a function that lies in code of this file.
+  std::string why_not_function(const Elf64_Sym& symbol) const {
+    switch (ELF64_ST_TYPE(symbol.st_info)) {
+      case STT_FUNC: break;
+      case STT_GNU_IFUNC: return "is chosen by code that runs while it is loaded (an ifunc)";
+      case STT_TLS: return "is a variable of a thread";
+      default: return "is data";
+    }
+    const bool in_code = std::any_of(segments_.begin(), segments_.end(), [&](const Elf64_Phdr& s) {
+      return s.p_type == PT_LOAD && (s.p_flags & PF_X) != 0 && symbol.st_value >= s.p_vaddr &&
+             symbol.st_value - s.p_vaddr < s.p_filesz;
+    });
+    return in_code && symbol.st_shndx != SHN_ABS ? "" : "does not lie in its code";
+  }
+
+  // Either table may be the one the dynamic linker uses, so the one that shows more counts.
   Result<std::uint64_t> symbol_count(const Dynamic& dynamic) const {
+    std::uint64_t most = 0;
     if (dynamic.has_hash) {
       const auto at = offset_of(dynamic.hash);
       const auto count =
           at ? read_at<std::uint32_t>(bytes_, *at + sizeof(std::uint32_t)) : std::nullopt;
       if (!count) return corrupt("its hash table lies beyond the end of the file");
-      return std::uint64_t{*count};
+      most = *count;
     }
-    if (dynamic.has_gnu_hash) return gnu_symbol_count(dynamic.gnu_hash);
-    return corrupt("it has dynamic symbols but no hash table to count them by");
+    if (dynamic.has_gnu_hash) {
+      BERTH_TRY(const std::uint64_t count, gnu_symbol_count(dynamic.gnu_hash));
+      most = std::max(most, count);
+    }
+    if (!dynamic.has_hash && !dynamic.has_gnu_hash)
+      return corrupt("it has dynamic symbols but no hash table to count them by");
+    return most;
   }
 
   // The GNU table does not say how many symbols there are: the longest chain's end does.

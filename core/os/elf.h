@@ -26,6 +26,8 @@ struct ElfFile {
   std::vector<ElfNote> notes;
   std::vector<std::string> note_faults;  // why a note segment could not be read to its end
   std::vector<std::string> exports;      // defined, visible dynamic symbols
+  // Of them, those that cannot be called as a function of the file: "NAME is data", ...
+  std::vector<std::string> not_functions;
   std::vector<std::string> needed;       // DT_NEEDED
   std::string runpath;                   // DT_RUNPATH or DT_RPATH
   bool text_relocations = false;
@@ -39,6 +41,7 @@ inline constexpr std::size_t kElfSegmentsMax = 256;
 inline constexpr std::size_t kElfNotesMax = 256;
 inline constexpr std::size_t kElfSymbolsMax = 65536;
 inline constexpr std::size_t kElfNeededMax = 256;
+inline constexpr std::uint64_t kElfMemoryMax = std::uint64_t{4} << 30;  // of one segment, and its place
 
 // The machine this program was built for.
 std::uint16_t own_elf_machine();

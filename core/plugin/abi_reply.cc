@@ -49,8 +49,8 @@ class Taker {
       return {};
     }
     std::string out(value.ptr, static_cast<std::size_t>(value.len));
-    if (!is_valid_utf8(out)) {
-      bad("MEM-005", fmt::format("{} is not UTF-8", what));
+    if (!is_valid_utf8(out) || out.find('\0') != std::string::npos) {
+      bad("MEM-005", fmt::format("{} is not UTF-8 without NUL characters", what));
       return {};
     }
     return out;
@@ -296,12 +296,16 @@ std::size_t value_index(Slot slot) {
 
 std::string bounded_message(std::string_view text) {
   constexpr std::string_view kMore = "...";
-  if (text.size() <= BERTH_MESSAGE_MAX_BYTES) return to_valid_utf8(text);
-  std::size_t end = BERTH_MESSAGE_MAX_BYTES - kMore.size();
-  // Not inside a character.
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  std::string out = to_valid_utf8(text.substr(0, end));
-  return out.append(kMore);
+  const bool cut = text.size() > BERTH_MESSAGE_MAX_BYTES;
+  if (cut) {
+    std::size_t end = BERTH_MESSAGE_MAX_BYTES - kMore.size();
+    // Not inside a character.
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  std::string out = to_valid_utf8(text);
+  std::replace(out.begin(), out.end(), '\0', ' ');
+  return cut ? out.append(kMore) : out;
 }
 
 void check_reply(Slot slot, Reply& reply, std::vector<Violation>& violations) {

@@ -38,6 +38,7 @@ struct ProviderHost::Operation {
   State state = State::kWaiting;
   Request request;  // while waiting
   LanePointer lane;
+  bool inside = false;  // counted among those inside its sandbox
   Instant deadline;
   bool cancel_sent = false;
   Instant give_up_at = Instant::max();  // once cancelled

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 #include <cstdlib>
 
+#include "core/os/rotating_file.h"
 #include "core/plugin/capabilities.h"
 #include "core/plugin/hosted_provider.h"
 #include "core/plugin/provider_host.h"
@@ -134,6 +135,26 @@ Result<std::string> prepare_state_dir(const std::filesystem::path& folder) {
   return folder.string();
 }
 
+// Writes to the file and passes on. A log that cannot be written is said once and is no reason to do
+// without the provider.
+std::function<void(LogLevel, std::string_view)> log_to(const LoadRequest& request) {
+  if (request.log_file.empty()) return request.on_log;
+  std::error_code ignored;
+  std::filesystem::create_directories(request.log_file.parent_path(), ignored);
+  auto file = std::make_shared<os::RotatingFile>(request.log_file, kProviderLogBytesMax);
+  auto broken = std::make_shared<bool>(false);
+  return [file, broken, next = request.on_log](LogLevel level, std::string_view line) {
+    if (next) next(level, line);
+    if (*broken) return;
+    const WallTime at = std::chrono::time_point_cast<WallTime::duration>(std::chrono::system_clock::now());
+    const Status written = file->append(fmt::format("{} {} {}", to_rfc3339(at), to_string(level), line));
+    if (written) return;
+    *broken = true;
+    if (next)
+      next(LogLevel::kWarn, fmt::format("the provider's log is kept no longer: {}", written.error().message()));
+  };
+}
+
 Error not_done(const Facts& facts, std::string_view slot, const Outcome& outcome) {
   return Error(ErrorKind::kUnavailable,
                fmt::format("provider {} cannot be used: {} ended {} ({}): {}", facts.manifest.id,
@@ -176,6 +197,16 @@ Task<Status> ask(Loaded& loaded, Duration patience) {
 
 }  // namespace
 
+std::string_view to_string(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "debug";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kWarn: return "warn";
+    case LogLevel::kError: return "error";
+  }
+  return "error";
+}
+
 Task<Result<std::unique_ptr<LoadedProvider>>> load_provider(boost::asio::any_io_executor executor,
                                                             LoadRequest request) {
   step(request, "looking for the file");
@@ -189,7 +220,8 @@ Task<Result<std::unique_ptr<LoadedProvider>>> load_provider(boost::asio::any_io_
   HostSettings settings;
   settings.limits = request.limits;
   settings.concurrency = facts->manifest.concurrency_per_provider;
-  settings.on_log = request.on_log;
+  settings.concurrency_per_sandbox = facts->manifest.concurrency_per_sandbox;
+  settings.on_log = log_to(request);
   settings.open.config_json = plan.config_json;
   settings.open.owner_tag = request.owner_tag;
   BERTH_CO_TRY(settings.open.state_dir, prepare_state_dir(request.state_dir));

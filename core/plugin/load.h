@@ -32,6 +32,9 @@
 namespace berth::plugin {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
+std::string_view to_string(LogLevel level);
+
+inline constexpr std::uint64_t kProviderLogBytesMax = std::uint64_t{1} << 20;
 
 // What the hosting of a provider is bounded by.
 struct HostingLimits {
@@ -57,7 +60,10 @@ struct LoadRequest {
   HostingLimits limits;
   std::optional<registry::Hosting> hosting;  // over the configuration's
   std::function<void(std::string_view step)> on_progress = {};  // "reading the file", ...
-  std::function<void(LogLevel, std::string_view line)> on_log = {};  // the provider's own lines
+  // The provider's own lines and what the host has to say of it: bounded in length and rate, on the
+  // loop. `log_file` keeps the same, in at most two files of kProviderLogBytesMax; empty: nowhere.
+  std::function<void(LogLevel, std::string_view line)> on_log = {};
+  std::filesystem::path log_file;
 };
 
 // A capability and the chain that makes it usable.

@@ -13,11 +13,18 @@ namespace {
 
 constexpr std::size_t kWaitingMax = 4096;
 constexpr std::size_t kViolationsMax = 256;
+constexpr std::uint32_t kViolationLinesPerSecond = 50;
 
 Instant now() { return std::chrono::steady_clock::now(); }
 
 Reply unsent(std::string why) {
   return reply_of(OutcomeClass::kRejected, OutcomeCode::kHostUnsent, std::move(why));
+}
+
+// What works inside a sandbox is counted against it. Finding and ending one is not: a sandbox whose
+// program hangs must still be destroyed.
+bool works_inside(Slot slot) {
+  return slot == Slot::kRun || slot == Slot::kPutFile || slot == Slot::kGetFile;
 }
 
 // Saturating, since a deadline may be "never".
@@ -40,7 +47,8 @@ ProviderHost::ProviderHost(boost::asio::any_io_executor executor,
       source_(std::move(source)),
       settings_(std::move(settings)),
       timer_(executor),
-      backoff_timer_(executor) {}
+      backoff_timer_(executor),
+      violation_limit_(kViolationLinesPerSecond) {}
 
 ProviderHost::~ProviderHost() { kill(); }
 
@@ -137,8 +145,10 @@ void ProviderHost::dispatch_waiting() {
       break;
     }
     if (current_->open >= settings_.concurrency) break;
-    const OperationPointer operation = std::move(waiting_.front());
-    waiting_.pop_front();
+    const auto next = next_in_turn();
+    if (next == waiting_.end()) break;
+    const OperationPointer operation = std::move(*next);
+    waiting_.erase(next);
     if (operation->deadline <= now())
       settle(operation, unsent(fmt::format("the deadline of {} passed while it waited for its turn",
                                            to_string(operation->slot))), true);
@@ -148,8 +158,20 @@ void ProviderHost::dispatch_waiting() {
   dispatching_ = false;
 }
 
+std::deque<ProviderHost::OperationPointer>::iterator ProviderHost::next_in_turn() {
+  return std::find_if(waiting_.begin(), waiting_.end(), [&](const OperationPointer& operation) {
+    if (!works_inside(operation->slot)) return true;
+    const auto found = inside_.find(operation->subject);
+    return found == inside_.end() || found->second < settings_.concurrency_per_sandbox;
+  });
+}
+
 void ProviderHost::dispatch(const OperationPointer& operation, const LanePointer& lane) {
   if (operation->settled()) return;
+  if (works_inside(operation->slot)) {
+    operation->inside = true;
+    ++inside_[operation->subject];
+  }
   operation->state = Operation::State::kSent;
   operation->lane = lane;
   ++lane->open;
@@ -211,7 +233,14 @@ void ProviderHost::forget(const OperationPointer& operation) {
   detach(operation, OutcomeCode::kHostDetached, "nobody waits for it any more", true);
 }
 
+void ProviderHost::leave_sandbox(Operation& operation) {
+  if (!std::exchange(operation.inside, false)) return;
+  const auto found = inside_.find(operation.subject);
+  if (--found->second == 0) inside_.erase(found);
+}
+
 void ProviderHost::leave_lane(Operation& operation) {
+  leave_sandbox(operation);
   const LanePointer lane = std::move(operation.lane);
   operation.lane = nullptr;
   if (lane == nullptr) return;
@@ -300,7 +329,21 @@ void ProviderHost::on_log(LogLevel level, std::string_view line) {
 
 void ProviderHost::on_violation(const Violation& violation) {
   std::string text = fmt::format("[{}] {}", violation.clause, violation.text);
-  on_log(LogLevel::kWarn, "the provider broke its contract: " + text);
+  const auto second = static_cast<std::uint64_t>(now().time_since_epoch() / std::chrono::seconds(1));
+  switch (violation_limit_.next(second)) {
+    case LineLimit::Verdict::kPass:
+      if (const std::uint64_t dropped = violation_limit_.take_dropped(); dropped != 0)
+        on_log(LogLevel::kWarn, fmt::format("{} more breaches of its contract were not told", dropped));
+      on_log(LogLevel::kWarn, "the provider broke its contract: " + text);
+      break;
+    case LineLimit::Verdict::kDropAndSay:
+      on_log(LogLevel::kWarn,
+             fmt::format("the provider breaks its contract more than {} times in a second: the rest "
+                         "of this second is only counted",
+                         violation_limit_.per_second()));
+      break;
+    case LineLimit::Verdict::kDrop: break;
+  }
   violations_.push_back(std::move(text));
   if (violations_.size() > kViolationsMax) violations_.pop_front();
 }
@@ -344,6 +387,8 @@ void ProviderHost::sweep() {
   for (const LanePointer& lane : lanes_)
     if (lane->draining && lane->drain_until > when) next = std::min(next, lane->drain_until);
   arm(next);
+  // A worker that was given up may have held the last place in a sandbox.
+  dispatch_waiting();
 }
 
 void ProviderHost::sweep_operation(const OperationPointer& operation, Instant when) {

@@ -20,6 +20,7 @@
 #include "core/lifecycle/cancellation.h"
 #include "core/lifecycle/provider.h"
 #include "core/plugin/channel.h"
+#include "core/plugin/line_limit.h"
 #include "core/plugin/load.h"
 #include "core/plugin/request.h"
 
@@ -28,6 +29,7 @@ namespace berth::plugin {
 struct HostSettings {
   HostingLimits limits;
   std::uint32_t concurrency = 1;
+  std::uint32_t concurrency_per_sandbox = 1;
   OpenSpec open;
   std::function<void(LogLevel, std::string_view)> on_log;  // may be empty
 };
@@ -76,6 +78,8 @@ class ProviderHost final : public ChannelListener,
   bool refused_at_once(Operation& operation, const OperationContext& context);
   void enqueue(const OperationPointer& operation);
   void dispatch_waiting();
+  // The first that waits and whose sandbox has room for it; waiting_.end() when there is none.
+  std::deque<OperationPointer>::iterator next_in_turn();
   void dispatch(const OperationPointer& operation, const LanePointer& lane);
   void settle(const OperationPointer& operation, Reply reply, bool later);
   void settle_waiting(const std::string& why);
@@ -83,6 +87,7 @@ class ProviderHost final : public ChannelListener,
               bool later);
   void forget(const OperationPointer& operation);
   void leave_lane(Operation& operation);
+  void leave_sandbox(Operation& operation);
   void on_cancellation(OpId op);
   void send_cancel(Operation& operation, Instant now);
 
@@ -114,6 +119,8 @@ class ProviderHost final : public ChannelListener,
   std::vector<LanePointer> lanes_;  // all that live, current_ included
   std::unordered_map<OpId, OperationPointer> operations_;
   std::deque<OperationPointer> waiting_;
+  // Open operations inside each sandbox, by reference; only sandboxes that have any. [CONC-004]
+  std::unordered_map<std::string, std::uint32_t> inside_;
   OpId last_op_ = 0;
   boost::asio::steady_timer timer_;
   Instant armed_ = Instant::max();
@@ -126,6 +133,7 @@ class ProviderHost final : public ChannelListener,
   int nested_ = 0;  // depth of calls from which no coroutine is resumed directly
   std::function<void(LateAnswer)> late_;
   std::deque<std::string> violations_;
+  LineLimit violation_limit_;
 };
 
 }  // namespace berth::plugin

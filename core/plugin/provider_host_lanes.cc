@@ -93,6 +93,7 @@ void ProviderHost::on_closed(Channel& channel, const std::string& reason) {
     if (operation->lane == lane) affected.push_back(operation);
   for (const OperationPointer& operation : affected) {
     const bool delivered = channel.delivered(operation->id);
+    leave_sandbox(*operation);
     operation->lane = nullptr;
     if (operation->state == Operation::State::kDetached) {
       operations_.erase(operation->id);
@@ -145,6 +146,7 @@ void ProviderHost::drop_lane(const LanePointer& lane) {
   for (const auto& [id, operation] : operations_)
     if (operation->lane == lane) affected.push_back(operation);
   for (const OperationPointer& operation : affected) {
+    leave_sandbox(*operation);
     operation->lane = nullptr;
     if (operation->state == Operation::State::kDetached) {
       operations_.erase(operation->id);

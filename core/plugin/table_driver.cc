@@ -13,6 +13,7 @@ namespace berth::plugin {
 namespace {
 
 constexpr std::uint32_t kLogLinesPerSecond = 500;
+constexpr std::uint64_t kConfigKeyBytesMax = 4096;
 
 std::string_view view(berth_str text) {
   return text.ptr == nullptr ? std::string_view()
@@ -44,7 +45,10 @@ struct TableDriver::HostTable {
     const bool shutdown = operation->request.slot == Slot::kShutdown;
     if (shutdown && driver.open_operations() > 0)
       driver.violation("SHUT-001", "shutdown completed while other operations are open");
-    if (shutdown) driver.closed_ = true;
+    if (shutdown) {
+      driver.closed_ = true;
+      driver.tell_dropped();
+    }
     operation->complete(driver.events_, outcome);
   }
 
@@ -53,8 +57,11 @@ struct TableDriver::HostTable {
     const OperationPointer operation = driver.find_open(op, "op_stage");
     if (!operation) return;
     std::string_view text = view(stage);
-    if (text.size() > BERTH_STAGE_MAX_BYTES || !is_valid_utf8(text)) {
-      driver.violation("MEM-006", "a stage that is longer than 64 bytes or not UTF-8");
+    const bool too_long = text.size() > BERTH_STAGE_MAX_BYTES;
+    if (too_long || !is_valid_utf8(text) || text.find('\0') != std::string_view::npos) {
+      driver.violation(too_long ? "MEM-006" : "MEM-005",
+                       too_long ? "a stage that is longer than 64 bytes"
+                                : "a stage that is not UTF-8 without NUL characters");
       return;
     }
     operation->stage(driver.events_, text);
@@ -107,8 +114,9 @@ struct TableDriver::HostTable {
 
   static std::uint32_t config_get(void* ctx, berth_str key, berth_write_fn write,
                                   void* user) noexcept {
+    if (key.len > kConfigKeyBytesMax || write == nullptr) return 0;
     const auto document = parse_json(self(ctx).settings_.config_json);
-    if (!document || !document->is_object() || write == nullptr) return 0;
+    if (!document || !document->is_object()) return 0;
     const auto* value = document->get_object().if_contains(view(key));
     if (value == nullptr) return 0;
     const std::string text = canonical_json(*value);
@@ -142,6 +150,7 @@ struct TableDriver::HostTable {
 TableDriver::TableDriver(DriverEvents& events, DriverSettings settings)
     : events_(events),
       settings_(std::move(settings)),
+      log_limit_(kLogLinesPerSecond),
       threads_(settings_.threads_max, [this] {
         violation("ERR-001", "an exception left a task that was given to post_blocking");
       }) {
@@ -247,14 +256,27 @@ void TableDriver::violation(std::string_view clause, std::string text) {
 void TableDriver::log(std::uint32_t level, std::string_view line) {
   {
     const std::lock_guard lock(log_mutex_);
-    const std::uint64_t second = monotonic_ns() / 1'000'000'000;
-    if (second != log_window_) {
-      log_window_ = second;
-      log_lines_ = 0;
+    switch (log_limit_.next(monotonic_ns() / 1'000'000'000)) {
+      case LineLimit::Verdict::kPass: break;
+      case LineLimit::Verdict::kDrop: return;
+      case LineLimit::Verdict::kDropAndSay:
+        events_.log(BERTH_LOG_WARN, fmt::format("more than {} log lines in a second: the rest of "
+                                                "this second is dropped and counted",
+                                                log_limit_.per_second()));
+        return;
     }
-    if (++log_lines_ > kLogLinesPerSecond) return;
   }
+  tell_dropped();
   events_.log(level, bounded_message(line));
+}
+
+void TableDriver::tell_dropped() {
+  std::uint64_t dropped = 0;
+  {
+    const std::lock_guard lock(log_mutex_);
+    dropped = log_limit_.take_dropped();
+  }
+  if (dropped != 0) events_.log(BERTH_LOG_WARN, fmt::format("{} log lines were dropped", dropped));
 }
 
 }  // namespace berth::plugin

@@ -19,6 +19,7 @@
 #include "core/plugin/abi_reply.h"
 #include "core/plugin/binding.h"
 #include "core/plugin/lent_threads.h"
+#include "core/plugin/line_limit.h"
 #include "core/plugin/request.h"
 #include "sdk/include/berth/abi.h"
 
@@ -83,6 +84,8 @@ class TableDriver {
   void violation(std::string_view clause, std::string text);
   void ended_by_exception(OpId op, Slot slot, std::string_view what);
   void log(std::uint32_t level, std::string_view line);
+  // Says how many lines were dropped, if any.
+  void tell_dropped();
 
   DriverEvents& events_;
   const DriverSettings settings_;
@@ -91,8 +94,7 @@ class TableDriver {
   std::mutex mutex_;
   std::unordered_map<OpId, OperationPointer> operations_;
   std::mutex log_mutex_;
-  std::uint64_t log_window_ = 0;
-  std::uint32_t log_lines_ = 0;
+  LineLimit log_limit_;
   std::atomic<bool> closed_{false};
   LentThreads threads_;
 };

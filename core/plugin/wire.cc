@@ -62,7 +62,7 @@ std::string WireReader::text(std::size_t bytes_max) {
   if (size > bytes_max || size > bytes_.size()) return spoil(), std::string();
   std::string out(bytes_.substr(0, size));
   bytes_.remove_prefix(size);
-  if (texts_ == Texts::kUtf8 && !is_valid_utf8(out)) return spoil(), std::string();
+  if (texts_ == Texts::kUtf8 && (!is_valid_utf8(out) || out.find('\0') != std::string::npos)) return spoil(), std::string();
   return out;
 }
 

@@ -63,7 +63,8 @@ WorkerChannel::WorkerChannel(boost::asio::any_io_executor executor, os::Process 
       socket_(executor, socket.release()),
       printing_(executor, printing.release()),
       process_watch_(executor, duplicate(process_.pidfd())),
-      inbox_(kInboxBytes) {}
+      inbox_(kInboxBytes),
+      print_limit_(kPrintedLinesPerSecond) {}
 
 WorkerChannel::~WorkerChannel() = default;
 
@@ -334,12 +335,28 @@ void WorkerChannel::read_printed() {
 void WorkerChannel::print_line(std::string_view line) {
   const auto second = static_cast<std::uint64_t>(
       std::chrono::steady_clock::now().time_since_epoch() / std::chrono::seconds(1));
-  if (std::exchange(print_second_, second) != second) print_count_ = 0;
-  if (++print_count_ > kPrintedLinesPerSecond) return;
+  switch (print_limit_.next(second)) {
+    case LineLimit::Verdict::kPass: break;
+    case LineLimit::Verdict::kDrop: return;
+    case LineLimit::Verdict::kDropAndSay:
+      if (listener_ != nullptr)
+        listener_->on_log(LogLevel::kWarn,
+                          fmt::format("the provider printed more than {} lines in a second: the rest "
+                                      "of this second is dropped and counted",
+                                      print_limit_.per_second()));
+      return;
+  }
+  tell_dropped();
   std::string text = to_valid_utf8(line);
   printed_.push_back(text);
   if (printed_.size() > kPrintedLinesMax) printed_.pop_front();
   if (listener_ != nullptr) listener_->on_log(LogLevel::kInfo, "the provider printed: " + text);
+}
+
+void WorkerChannel::tell_dropped() {
+  const std::uint64_t dropped = print_limit_.take_dropped();
+  if (dropped == 0 || listener_ == nullptr) return;
+  listener_->on_log(LogLevel::kWarn, fmt::format("{} lines that the provider printed were dropped", dropped));
 }
 
 void WorkerChannel::watch_process() {
@@ -373,6 +390,7 @@ void WorkerChannel::process_ended() {
     more = receive() && inbox_end_ - inbox_begin_ > before && take_frames();
   }
   read_printed();
+  tell_dropped();
   const bool told = dead_;
   dead_ = true;
   boost::system::error_code ignored;

@@ -19,6 +19,7 @@
 
 #include "core/os/process.h"
 #include "core/plugin/channel.h"
+#include "core/plugin/line_limit.h"
 #include "core/plugin/waiter.h"
 #include "core/plugin/wire.h"
 #include "core/registry/finding.h"
@@ -80,6 +81,7 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   bool take_loading(const Frame& frame);
   void read_printed();
   void print_line(std::string_view line);
+  void tell_dropped();
   void watch_writable();
   void broken(std::string reason);
   void process_ended();
@@ -113,8 +115,7 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   Waiter end_waiter_;
   std::string line_;
   std::deque<std::string> printed_;
-  std::uint64_t print_second_ = 0;
-  std::uint32_t print_count_ = 0;
+  LineLimit print_limit_;
 };
 
 }  // namespace berth::plugin

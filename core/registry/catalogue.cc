@@ -25,7 +25,7 @@ Catalogue list_providers(const SearchPath& search, const HostConfiguration& conf
                          const LockFile& lock, Quarantine& quarantine) {
   Catalogue out;
   out.search = search;
-  for (Candidate& candidate : find_all(search)) {
+  for (Candidate& candidate : find_all(search, &out.skipped)) {
     CatalogueEntry entry;
     entry.inspection = std::move(candidate.inspection);
     entry.findings = entry.inspection.findings;
@@ -57,6 +57,8 @@ boost::json::value to_json(const Catalogue& catalogue) {
   for (const auto& folder : catalogue.search.folders) folders.emplace_back(folder.string());
   json::array ignored;
   for (const auto& why : catalogue.search.ignored) ignored.emplace_back(why);
+  json::array skipped;
+  for (const auto& why : catalogue.skipped) skipped.emplace_back(why);
   json::array providers;
   for (const CatalogueEntry& entry : catalogue.entries) {
     json::object one = to_json(entry.inspection).get_object();
@@ -75,6 +77,7 @@ boost::json::value to_json(const Catalogue& catalogue) {
   }
   return json::object{{"searched", std::move(folders)},
                       {"notSearched", std::move(ignored)},
+                      {"skipped", std::move(skipped)},
                       {"providers", std::move(providers)}};
 }
 

@@ -29,6 +29,7 @@ struct CatalogueEntry {
 struct Catalogue {
   SearchPath search;
   std::vector<CatalogueEntry> entries;
+  std::vector<std::string> skipped;  // what looks like a provider file and was left out, and why
 };
 
 Catalogue list_providers(const SearchPath& search, const HostConfiguration& configuration,

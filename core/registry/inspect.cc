@@ -97,6 +97,10 @@ class Inspector {
       refuse(clause::kHardening, "", fmt::format("a run path \"{}\"", out_.elf->runpath),
              "link private libraries statically; a provider is loaded from memory, where a run "
              "path leads nowhere");
+    for (const std::string& name : out_.elf->needed)
+      if (name.find('/') != std::string::npos || name.empty())
+        refuse(clause::kHardening, "", fmt::format("a needed library named by a path, \"{}\"", name),
+               "link private libraries statically, and others by their plain name");
     if (!out_.elf->bind_now)
       warn(clause::kHardening, "lazy binding: a missing symbol shows only when it is called",
            "link it with -z now");
@@ -113,12 +117,16 @@ class Inspector {
       refuse(clause::kExports, "",
              fmt::format("no exported symbol {}", BERTH_ENTRY_SYMBOL),
              "define the entry with BERTH_PROVIDER() or as extern \"C\" with default visibility");
+    for (const std::string& why : out_.elf->not_functions)
+      if (why.starts_with(BERTH_ENTRY_SYMBOL " "))
+        refuse(clause::kExports, "", fmt::format("the symbol {}", why),
+               "define the entry as an ordinary function");
     if (extra.empty()) return;
     const std::size_t count = extra.size();
     if (count > 5) extra.resize(5);
     refuse(clause::kExports, "",
-           fmt::format("{} exported symbols beside the entry: {}{}", count, fmt::join(extra, ", "),
-                       count > 5 ? ", ..." : ""),
+           fmt::format("{} exported symbol{} beside the entry: {}{}", count, count == 1 ? "" : "s",
+                       fmt::join(extra, ", "), count > 5 ? ", ..." : ""),
            "link it with a version script that keeps everything but the entry local");
   }
 
@@ -220,21 +228,23 @@ class Inspector {
 // Copies the file into sealed memory, or says why not.
 os::Fd seal_copy(const std::filesystem::path& path, Inspection& inspection) {
   Inspector inspector(inspection);
-  // Non-blocking, so that a fifo does not hold the host up.
-  auto file = os::open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file) {
-    inspector.refuse(clause::kFile, "", file.error().message(),
-                     "name an existing, readable provider file");
-    return {};
-  }
+  const auto unreadable = [&](const Error& error) {
+    inspector.refuse(clause::kFile, "", error.message(), "name an existing, readable provider file");
+    return os::Fd();
+  };
+  // Looked at before it is opened: opening a fifo or a device already does something to it.
+  const auto place = os::open_file(path, O_PATH);
+  if (!place) return unreadable(place.error());
   struct stat info {};
-  if (::fstat(file->get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+  if (::fstat(place->get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     inspector.refuse(clause::kFile, "",
                      fmt::format("{}, not a regular file",
                                  S_ISDIR(info.st_mode) ? "a folder" : "a special file"),
                      "name the provider's .so file");
     return {};
   }
+  const os::Fd file(::open(fmt::format("/proc/self/fd/{}", place->get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return unreadable(os_error(errno, fmt::format("cannot open {}", path.string())));
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size == 0 || size > kProviderBytesMax) {
     inspector.refuse(clause::kFile, "",
@@ -243,7 +253,7 @@ os::Fd seal_copy(const std::filesystem::path& path, Inspection& inspection) {
                                : fmt::format("at most {} bytes are read", kProviderBytesMax));
     return {};
   }
-  auto bytes = os::read_all(file->get(), kProviderBytesMax, path.string());
+  auto bytes = os::read_all(file.get(), kProviderBytesMax, path.string());
   auto memory = bytes ? os::sealed_memfd("berth-provider", *bytes)
                       : Result<os::Fd>(fail(bytes.error()));
   if (!memory) {

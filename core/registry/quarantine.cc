@@ -89,7 +89,8 @@ Result<QuarantineEntry> Quarantine::record_crash(std::string_view digest,
   }
   entry.digest = digest;
   entry.provider_id = provider_id;
-  entry.reason = reason.substr(0, 1000);
+  // Cut and mended, since it holds what the provider printed: the file must stay readable.
+  entry.reason = to_valid_utf8(reason.substr(0, 1000));
   entry.crashes += 1;
   entry.last_at = now;
   entry.quarantined = entry.quarantined || entry.crashes >= kCrashesMax;

@@ -21,8 +21,9 @@ struct SearchPath {
 };
 
 // From this process's environment and executable: BERTH_PROVIDER_PATH (colon-separated, absolute)
-// replaces the list of <exe>/../lib/berth/providers, $XDG_DATA_HOME/berth/providers,
-// /usr/local/lib/berth/providers and /usr/lib/berth/providers.
+// replaces the list of lib/berth/providers and, where this build installs elsewhere, as Debian does
+// under /usr, lib/<triplet>/berth/providers, beside the executable's folder;
+// $XDG_DATA_HOME/berth/providers; and the same two below /usr/local and /usr.
 SearchPath default_search_path();
 
 struct Candidate {
@@ -30,8 +31,10 @@ struct Candidate {
   bool shadowed = false;  // an earlier file has the same id
 };
 
-// Every file *.so of every folder (not below), in order of precedence; runs nothing.
-std::vector<Candidate> find_all(const SearchPath& path);
+// Every provider file of every folder (not below), in order of precedence; runs nothing. A provider
+// file is named *.so and not hidden: a version after the .so, a backup, an editor's copy are none.
+// What looks like one and is left out, and why, is added to `skipped` when that is given.
+std::vector<Candidate> find_all(const SearchPath& path, std::vector<std::string>* skipped = nullptr);
 
 // The first file whose manifest has this id, or which is named <id>.so but cannot be read as a
 // provider: a bad file stops the search for its id rather than letting another one take its place.

@@ -180,6 +180,26 @@ const std::map<std::string_view, Action>& actions() {
          host->log(host->ctx, BERTH_LOG_WARN, {text.data(), text.size()});
          finish(op);
        }},
+      {"logs",
+       [](berth_op op, const std::string& count) {
+         for (int i = 0; i < std::stoi(count); ++i) host->log(host->ctx, BERTH_LOG_INFO, {"a line", 6});
+         finish(op);
+       }},
+      {"prints",
+       [](berth_op op, const std::string& count) {
+         for (int i = 0; i < std::stoi(count); ++i) std::puts("a printed line");
+         finish(op);
+       }},
+      {"breaches",
+       [](berth_op op, const std::string& count) {
+         for (int i = 0; i < std::stoi(count); ++i) host->op_cancelled(host->ctx, 987654321);
+         finish(op);
+       }},
+      {"stage",
+       [](berth_op op, const std::string& text) {
+         host->op_stage(host->ctx, op, {text.data(), text.size()});
+         finish(op);
+       }},
       {"bad-class", [](berth_op op, const std::string&) { raw_outcome(op, sizeof(berth_outcome), 77, 0, 0, nullptr); }},
       {"bad-code", [](berth_op op, const std::string&) { raw_outcome(op, sizeof(berth_outcome), BERTH_REJECTED, 777, 0, nullptr); }},
       {"bad-size", [](berth_op op, const std::string&) { raw_outcome(op, 8, BERTH_DONE, 0, 0, nullptr); }},

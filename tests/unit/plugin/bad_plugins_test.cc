@@ -38,9 +38,15 @@ constexpr BadPlugin kBad[] = {
     {"truncated_note", "META-001", "more than its segment holds", true},
     {"oversized_note", "META-001", "a manifest note of 70", true},
     {"disagreeing_note", "META-002", "ABI 1.3 (at least 0) in the manifest; found: ABI 1.0", true},
-    {"extra_exports", "LOAD-004", "1 exported symbols beside the entry: parse_json", true},
+    {"extra_exports", "LOAD-004", "1 exported symbol beside the entry: parse_json", true},
     {"text_relocations", "LOAD-003", "text relocations", true},
     {"executable_stack", "LOAD-003", "executable stack", true},
+    {"entry_is_data", "LOAD-004", "the symbol berth_provider_entry_v1 is data", true},
+    {"entry_is_ifunc", "LOAD-004", "chosen by code that runs while it is loaded", true},
+    {"undefined_symbol", "LOAD-002", "undefined symbol: nowhere", false},
+    {"constructor_stops", "LOAD-006", "past \"loading the library\": it did not return in time", false},
+    {"constructor_closes", "LOAD-006", "it did not get past \"loading the library\"", false},
+    {"constructor_forks", "LOAD-006", "exited with code 0", false},
     {"claim_without_table", "META-004", "extension berth.files/1; found: get_extension answers NULL", false},
     {"constructor_throws", "LOAD-006", "it did not get past \"loading the library\"", false},
     {"constructor_exits", "LOAD-006", "exited with code 0", false},
@@ -64,7 +70,9 @@ TEST_P(BadPlugins, IsRefusedWithItsClauseAndHarmsNothing) {
   Harness harness;
   const Footprint before = footprint();
   LoadRequest request = harness.request(Harness::test_plugin(bad.name), Hosting::kWorker);
-  request.limits.load_deadline = std::chrono::seconds(std::string_view(bad.name) == "entry_hangs" ? 4 : 20);
+  const std::string_view name = bad.name;
+  request.limits.load_deadline =
+      std::chrono::seconds(name == "entry_hangs" || name == "constructor_stops" ? 4 : 20);
   testing::internal::CaptureStdout();
   {
     const auto loaded = harness.load(request);
@@ -166,6 +174,71 @@ TEST_F(OddFiles, A32BitFileIsRefused) {
   std::string bytes = bytes_of(Harness::test_plugin("good"));
   bytes[EI_CLASS] = ELFCLASS32;
   expect_refused(write(bytes), "LOAD-002", "not a 64-bit ELF file");
+}
+
+// The program header at `index` of those of a type, to be changed in place.
+Elf64_Phdr* header_of(std::string& bytes, std::uint32_t type, std::size_t index = 0) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  auto* all = reinterpret_cast<Elf64_Phdr*>(bytes.data() + header.e_phoff);
+  for (std::size_t i = 0; i < header.e_phnum; ++i)
+    if (all[i].p_type == type && index-- == 0) return &all[i];
+  return nullptr;
+}
+
+std::string refusal_of(const std::string& bytes) {
+  return registry::refusal("it", registry::inspect_bytes("odd.so", bytes).findings).message();
+}
+
+TEST_F(OddFiles, SegmentsThatTheDynamicLinkerWouldReadDifferentlyAreRefused) {
+  const std::string good = bytes_of(Harness::test_plugin("good"));
+  std::string bytes = good;
+  header_of(bytes, PT_LOAD, 1)->p_vaddr = header_of(bytes, PT_LOAD, 0)->p_vaddr;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("[LOAD-002]"));
+  bytes = good;
+  header_of(bytes, PT_LOAD, 0)->p_memsz += std::uint64_t{1} << 24;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("overlap or are out of order"));
+  bytes = good;
+  header_of(bytes, PT_NOTE)->p_type = PT_DYNAMIC;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("more than one dynamic section"));
+  bytes = good;
+  header_of(bytes, PT_LOAD, 0)->p_memsz = 1;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("larger in the file than in memory"));
+  bytes = good;
+  header_of(bytes, PT_LOAD, 3)->p_memsz = std::uint64_t{1} << 60;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("bytes of memory"));
+  bytes = good;
+  header_of(bytes, PT_LOAD, 1)->p_align = 12288;
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("not aligned as it says"));
+}
+
+TEST_F(OddFiles, ALibraryThatIsNeededByAPathIsRefused) {
+  // "libc.so.6" as "lib/so.6": the name is as long, and the string table stays whole.
+  std::string bytes = bytes_of(Harness::test_plugin("constructor_exits"));
+  const std::size_t at = bytes.find("libc.so.6");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 3] = '/';
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("[LOAD-003] found: a needed library named by a path"));
+}
+
+TEST_F(OddFiles, ALinkThatLeadsToItselfIsRefused) {
+  const auto link = folder_ / "loop.so";
+  std::filesystem::create_symlink(link, link);
+  expect_refused(link, "LOAD-001", "symbolic links");
+}
+
+TEST_F(OddFiles, AFileThatIsReplacedAfterItWasTakenIsLoadedAsItWas) {
+  const auto file = folder_ / "good.so";
+  std::filesystem::copy_file(Harness::test_plugin("good"), file);
+  Harness harness;
+  LoadRequest request = harness.request(file, Hosting::kWorker);
+  request.on_progress = [&](std::string_view step) {
+    if (step == "starting its worker") write("replaced"), std::filesystem::rename(folder_ / "odd.so", file);
+  };
+  auto loaded = harness.load(request);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message();
+  EXPECT_EQ(bytes_of(file), "replaced");
+  harness.close(**loaded);
 }
 
 TEST_F(OddFiles, AFileThatIsCutShortIsRefusedWhereverItIsCut) {

@@ -185,6 +185,67 @@ TEST_P(Operations, ADeadlineIsACancellation) {
   EXPECT_EQ(answer.value.cause, Cause::kCancelled);
 }
 
+// The manifest says perSandbox 4.
+TEST_P(Operations, NoMoreAreOpenInOneSandboxThanItsManifestSaysAndTheOthersWaitTheirTurn) {
+  Cancellation one;
+  Cancellation rest;
+  TestSink sink;
+  int started = 0;
+  std::vector<PendingPointer<Answer<RunEnd>>> pending;
+  for (int i = 0; i < 4; ++i) {
+    OperationContext context = within(60s, i == 0 ? &one : &rest);
+    context.on_stage = [&](std::string_view) { ++started; };
+    pending.push_back(harness_.begin(provider().run(context, "ref", command({"until-cancelled"}), sink)));
+  }
+  ASSERT_TRUE(harness_.pump([&] { return started == 4; }));
+  TestSink fifth;
+  auto waiting = harness_.begin(provider().run(within(60s), "ref", command({"echo", "at last"}), fifth));
+  // Neither another sandbox nor the finding and ending of this one waits for it.
+  TestSink other;
+  const auto elsewhere =
+      harness_.await(provider().run(within(60s), "other", command({"echo", "at once"}), other));
+  EXPECT_TRUE(elsewhere.outcome.done());
+  EXPECT_TRUE(harness_.await(provider().lookup(within(60s), "berth-1")).outcome.done());
+  EXPECT_TRUE(harness_.await(provider().destroy(within(60s), "berth-1", "ref")).outcome.done());
+  EXPECT_FALSE(waiting->done());
+  const auto late = harness_.await(provider().run(within(50ms), "ref", command({"echo", "x"}), other));
+  EXPECT_EQ(late.outcome.outcome_class, OutcomeClass::kRejected);
+  EXPECT_EQ(late.outcome.code, OutcomeCode::kHostUnsent);
+  one.request(Cancellation::Reason::kCaller);
+  EXPECT_TRUE(harness_.finish(waiting).outcome.done());
+  EXPECT_EQ(fifth.text, "at last");
+  rest.request(Cancellation::Reason::kCaller);
+  for (const auto& each : pending) EXPECT_TRUE(harness_.finish(each).outcome.done());
+}
+
+TEST_P(Operations, EveryLogLineIsEitherPassedOnOrCountedAsDropped) {
+  ASSERT_TRUE(run({"logs", "3000"}).outcome.done());
+  harness_.close(*loaded_);
+  std::size_t passed = 0;
+  std::size_t dropped = 0;
+  for (const std::string& line : harness_.log()) {
+    if (line == "a line") ++passed;
+    const std::size_t at = line.find(" log lines were dropped");
+    if (at != std::string::npos) dropped += std::stoul(line.substr(0, at));
+  }
+  EXPECT_GT(dropped, 0u);
+  EXPECT_EQ(passed + dropped, 3000u);
+}
+
+TEST_P(Operations, AFloodOfBreachesIsBoundedAndSaidToBe) {
+  ASSERT_TRUE(run({"breaches", "3000"}).outcome.done());
+  ASSERT_TRUE(run({"echo", "x"}).outcome.done());
+  EXPECT_TRUE(harness_.logged("breaks its contract more than 50 times in a second"));
+  EXPECT_EQ(loaded_->violations().size(), 256u);
+}
+
+TEST_P(Operations, AStageWithANulOrTooMuchTextIsABreachAndNotShown) {
+  ASSERT_TRUE(run({"stage", std::string("a\0b", 3)}).outcome.done());
+  ASSERT_TRUE(run({"stage", std::string(65, 's')}).outcome.done());
+  EXPECT_THAT(loaded_->violations(), Contains(HasSubstr("[MEM-005] a stage that is not UTF-8 without NUL")));
+  EXPECT_THAT(loaded_->violations(), Contains(HasSubstr("[MEM-006] a stage that is longer")));
+}
+
 TEST_P(Operations, WhatWasCancelledBeforeItWasSentIsRejectedAsUnsent) {
   Cancellation cancellation;
   cancellation.request(Cancellation::Reason::kCaller);

@@ -165,6 +165,38 @@ TEST_F(Worker, ASlotThatDoesNotReturnIsReplacedLikeAnyOther) {
   EXPECT_TRUE(harness_.pump([&] { return loaded_->worker_pids().size() == 1; }));
 }
 
+TEST_F(Worker, AWorkerThatIsStoppedIsReplacedLikeOneThatHangs) {
+  load();
+  const int first = std::stoi(told({"pid"}));
+  ASSERT_EQ(::kill(first, SIGSTOP), 0);
+  TestSink sink;
+  EXPECT_EQ(harness_.finish(begin({"echo", "x"}, sink, 100ms)).outcome.code, OutcomeCode::kHostDeadline);
+  EXPECT_NE(std::stoi(told({"pid"})), first);
+  EXPECT_TRUE(harness_.pump([&] { return loaded_->worker_pids().size() == 1; }));
+  EXPECT_TRUE(has_ended(first));
+}
+
+TEST_F(Worker, AFloodOfPrintedLinesIsBoundedAndSaidToBe) {
+  load();
+  TestSink sink;
+  ASSERT_TRUE(run({"prints", "20000"}, sink).outcome.done());
+  EXPECT_TRUE(harness_.pump([&] { return harness_.logged("the provider printed more than 500 lines in a second"); }));
+  EXPECT_EQ(told({"echo", "still here"}), "still here");
+}
+
+TEST_F(Worker, WhatIsLoggedIsKeptInABoundedFile) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("berth-log-{}", ::getpid());
+  load([&](LoadRequest& request) { request.log_file = folder / "faulty.log"; });
+  TestSink sink;
+  ASSERT_TRUE(run({"log", "something to\nknow"}, sink).outcome.done());
+  ASSERT_TRUE(run({"twice"}, sink).outcome.done());
+  EXPECT_EQ(told({"echo", "x"}), "x");
+  std::string text = os::read_file(folder / "faulty.log", kProviderLogBytesMax).value();
+  EXPECT_THAT(text, HasSubstr(" warn something to know\n"));
+  EXPECT_THAT(text, HasSubstr(" warn the provider broke its contract: [OP-002]"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(Worker, AnAnswerThatComesWhileItsWorkerDrainsIsDelivered) {
   load([](LoadRequest& request) { request.limits.drain_bound = 20s; });
   std::vector<LateAnswer> late;

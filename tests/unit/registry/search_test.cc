@@ -65,6 +65,62 @@ TEST_F(Search, ABadFileStopsTheSearchForItsId) {
   EXPECT_EQ(catalogue.entries[1].standing, Standing::kShadowed);
 }
 
+TEST_F(Search, BackupsVersionsAndHiddenFilesAreNoProvidersAndTheListSaysSo) {
+  put("good.so", "first/good.so.1.2");
+  fs::create_symlink("good.so.1.2", root_ / "first/good.so.1");
+  put("good.so", "first/good.so.bak");
+  put("good.so", "first/.hidden.so");
+  put("good.so", "first/good.so~");
+  std::ofstream(root_ / "first/notes.txt") << "notes";
+  EXPECT_FALSE(find_by_id(path_, "good").has_value());
+  Quarantine quarantine{fs::path()};
+  const Catalogue catalogue = list_providers(path_, {}, {}, quarantine);
+  EXPECT_TRUE(catalogue.entries.empty());
+  ASSERT_EQ(catalogue.skipped.size(), 5u);
+  EXPECT_THAT(catalogue.skipped[0], HasSubstr(".hidden.so is hidden"));
+  EXPECT_THAT(catalogue.skipped[1], HasSubstr("good.so.1 is not named *.so"));
+  EXPECT_THAT(to_json_text(to_json(catalogue)), HasSubstr("\"skipped\":["));
+}
+
+TEST_F(Search, OneFileUnderSeveralNamesIsOneProvider) {
+  put("good.so", "first/good.so");
+  fs::create_symlink("good.so", root_ / "first/link.so");
+  fs::create_directory_symlink(root_ / "first", root_ / "again");
+  path_.folders.push_back(root_ / "again");
+  Quarantine quarantine{fs::path()};
+  const Catalogue catalogue = list_providers(path_, {}, {}, quarantine);
+  ASSERT_EQ(catalogue.entries.size(), 1u);
+  EXPECT_THAT(catalogue.skipped.at(0), HasSubstr("link.so is the same file as"));
+  ::setenv("BERTH_PROVIDER_PATH", fmt::format("{0}/first:{0}/again", root_.string()).c_str(), 1);
+  EXPECT_EQ(default_search_path().folders.size(), 1u);
+}
+
+TEST_F(Search, WhatIsNoFileIsListedOnceWithAReason) {
+  put("good.so", "first/good.so");
+  std::ofstream(root_ / "first/text.so") << "0123456789";
+  std::ofstream(root_ / "first/empty.so").flush();
+  fs::create_directory(root_ / "first/folder.so");
+  fs::create_symlink("nowhere", root_ / "first/dangling.so");
+  fs::create_symlink("loop.so", root_ / "first/loop.so");
+  Quarantine quarantine{fs::path()};
+  const Catalogue catalogue = list_providers(path_, {}, {}, quarantine);
+  ASSERT_EQ(catalogue.entries.size(), 6u);
+  for (const CatalogueEntry& entry : catalogue.entries) {
+    const bool good = entry.inspection.path.filename() == "good.so";
+    EXPECT_EQ(entry.standing, good ? Standing::kUsable : Standing::kRefused) << entry.inspection.path;
+    EXPECT_EQ(entry.findings.empty(), good) << entry.inspection.path;
+  }
+}
+
+TEST_F(Search, AFolderOfThousandsOfFilesIsReadToABoundAndTheRestIsSaid) {
+  for (int i = 0; i < 1100; ++i) std::ofstream(root_ / fmt::format("first/p{:04}.so", i)) << "x";
+  put("good.so", "first/zz.so");
+  Quarantine quarantine{fs::path()};
+  const Catalogue catalogue = list_providers(path_, {}, {}, quarantine);
+  EXPECT_EQ(catalogue.entries.size(), 1024u);
+  EXPECT_THAT(catalogue.skipped.at(0), HasSubstr("only the first 1024 of 1101 provider files"));
+}
+
 TEST_F(Search, NothingFoundNamesTheFoldersAndTheWayOut) {
   const auto missing = find_by_id(path_, "absent");
   ASSERT_FALSE(missing.has_value());

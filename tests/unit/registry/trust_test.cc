@@ -181,6 +181,17 @@ TEST(Quarantine, CountsToThreeAndForgetsAfterASuccess) {
   std::filesystem::remove(file);
 }
 
+TEST(Quarantine, AReasonIsCutWithoutDamagingTheFile) {
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("berth-quarantine-cut-{}.json", ::getpid());
+  Quarantine quarantine(file);
+  const std::string reason = std::string(999, 'x') + "\u00e9 and what it printed: \xff";
+  ASSERT_TRUE(quarantine.record_crash(kDigest, "local", reason, wall_time_from_unix_ms(1)).has_value());
+  Quarantine other(file);
+  ASSERT_TRUE(other.find(kDigest).has_value());
+  EXPECT_EQ(other.find(kDigest)->reason.substr(0, 999), reason.substr(0, 999));
+  std::filesystem::remove(file);
+}
+
 TEST(Quarantine, ADamagedFileSaysNothingAndIsReplaced) {
   const auto file = std::filesystem::temp_directory_path() / fmt::format("berth-quarantine-bad-{}.json", ::getpid());
   ASSERT_TRUE(os::replace_file(file, "{\"entries\":[7,{\"sha256\":1}]", 0600).has_value());
