@@ -10,14 +10,16 @@ import cli
 from cli import BerthCase
 
 COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["intents"],
-            ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"]]
+            ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
+            ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
+            ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
 MANUAL = Path(__file__).parents[3] / "tools" / "berth" / "man" / "berth.1"
 HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
 
 
 class Help(BerthCase):
     def test_every_command_explains_itself_with_examples_in_eighty_columns(self):
-        for command in [[], ["provider"], ["session"], *COMMANDS]:
+        for command in [[], ["provider"], ["session"], ["document"], ["credits"], *COMMANDS]:
             with self.subTest(command=command):
                 done = self.berth(*command, "--help")
                 self.assertIn("Example", done.stdout)
@@ -92,6 +94,12 @@ class Usage(BerthCase):
             with self.subTest(option=option, value=value):
                 message = self.refused("run", "x.py", f"{option}={value}")
                 self.assertIn(f"{option}: '{value}' is not ", message)
+
+    def test_an_empty_value_is_never_taken_for_the_default(self):
+        for option in ("--owner", "--session", "--call", "--turn", "--provider", "--title", "--output"):
+            with self.subTest(option=option):
+                self.assertIn(f"{option}: the value is empty", self.refused("run", "x.py", option, ""))
+        self.assertIn("--owner: the value is empty", self.refused("receipts", "--owner", ""))
 
     def test_times_are_checked(self):
         for value in ["yesterday", "2026-13-01", "2026-02-30", "2026-11-29T25:00:00Z", "24", "1w"]:
