@@ -6,6 +6,7 @@ usage: install_test.py BUILD
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,20 @@ import unittest
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1)).resolve()
+
+
+def inherited_settings():
+    """Of the build that was installed: its compiler, and its sanitizers, which a program that links its
+    archives needs as well."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache, re.MULTILINE))
+    settings = ["-DCMAKE_CXX_COMPILER=" + known["CMAKE_CXX_COMPILER"]]
+    if known.get("BERTH_SANITIZE"):
+        settings.append("-DCMAKE_CXX_FLAGS=-fsanitize=" + known["BERTH_SANITIZE"])
+    return settings
+
+
+INHERITED = inherited_settings()
 
 
 class Install(unittest.TestCase):
@@ -64,6 +79,60 @@ class Install(unittest.TestCase):
     def test_an_installed_berth_runs_a_program(self):
         done = self.berth("run", "-", stdin="print(6 * 7)\n")
         self.assertEqual((done.returncode, done.stdout), (0, "42\n"), done.stderr)
+
+    def build_outside(self, source, *settings):
+        """Configures and builds a project that knows nothing but where Berth was installed."""
+        build = self.prefix.parent / f"build-{source.name}"
+        for command in (["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja",
+                         f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug",
+                         *INHERITED, *settings],
+                        ["cmake", "--build", str(build)]):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=280)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return build
+
+    def embed_example(self):
+        return self.build_outside(self.prefix / "share/berth/examples/embed") / "embed_example"
+
+    def test_a_program_with_berth_inside_builds_outside_the_tree_and_runs(self):
+        source = self.prefix / "share/berth/examples/embed"
+        self.assertLess(len((source / "embed.cc").read_text().splitlines()), 60)
+        program = self.embed_example()
+        state = self.state.parent / "embed-state"
+        done = subprocess.run([str(program), str(state)], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120,
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.splitlines(),
+                         ["line 0", "line 1", "line 2", "{'answer': 42}", "first: completed",
+                          "waiting", "second: cancelled",
+                          "receipt: first, completed, 50000 micro-dollars",
+                          "receipt: second, cancelled, 0 micro-dollars"])
+        # The command and the program share one record of what happened.
+        told = self.berth("receipts", "--json", "--state-dir", str(state))
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn('"second"', told.stdout)
+
+    def test_a_program_with_berth_inside_says_what_is_wrong(self):
+        done = subprocess.run([str(self.embed_example())], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("needs a state folder", done.stderr)
+
+    def test_every_installed_header_of_the_library_can_be_included(self):
+        headers = self.prefix / "include/berth-core"
+        names = sorted(path.relative_to(headers).as_posix() for path in headers.rglob("*.h"))
+        self.assertIn("core/host/host.h", names)
+        source = self.prefix.parent / "headers"
+        source.mkdir()
+        (source / "all.cc").write_text("".join(f'#include "{name}"\n' for name in names))
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(Headers LANGUAGES CXX)\n"
+            "find_package(Berth 0.1 REQUIRED)\n"
+            "add_library(headers OBJECT all.cc)\n"
+            "target_link_libraries(headers PRIVATE berth::core)\n")
+        self.build_outside(source)
 
 
 if __name__ == "__main__":

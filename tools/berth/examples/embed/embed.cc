@@ -25,7 +25,7 @@ berth::Task<berth::Status> run_both(berth::Host& host) {
   Printer first;
   auto result = co_await host.execute(*local, request, &first, first.stop);
   std::cout << "first: " << to_string(result.status) << "\n";
-  request.code = "import time\nprint('waiting', flush=True)\ntime.sleep(600)\n";
+  request.code = "import time\nprint('waiting\\n', end='')\ntime.sleep(600)\n";
   request.key.call = "second";
   Printer second;
   second.stop_at_first_output = true;
