@@ -126,6 +126,7 @@ Task<Tried<HostedProvider*>> Host::load(std::string id,
   request.quarantine = parts_->files.quarantine.get();
   request.state_dir = parts_->state_dir / "providers" / id;
   request.owner_tag = parts_->lock->host_tag();
+  request.log_file = parts_->state_dir / "logs" / (id + ".log");
   request.on_progress = std::move(on_progress);
   request.on_log = [&console = parts_->context.console](plugin::LogLevel level,
                                                         std::string_view line) {

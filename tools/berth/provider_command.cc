@@ -12,6 +12,7 @@
 #include "core/registry/inspect.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
+#include "tools/berth/paths.h"
 #include "tools/berth/table.h"
 
 namespace berth::cli {
@@ -35,6 +36,9 @@ std::string describe(const Catalogue& catalogue) {
   }
   for (const std::string& reason : catalogue.search.ignored) {
     text += fmt::format("  not used: {}\n", printable(reason));
+  }
+  for (const std::string& reason : catalogue.skipped) {
+    text += fmt::format("  skipped: {}\n", printable(reason));
   }
   text += "\n";
   Table table({"ID", "VERSION", "STANDING", "HOSTING", "CAPABILITIES", "FILE"});
@@ -109,8 +113,13 @@ Task<int> list_providers(Context& context, ProviderListOptions) {
   if (!files) co_return report(context, files.error());
   const Catalogue catalogue = registry::list_providers(files->search, settings->registry,
                                                        files->lock, *files->quarantine);
-  const Exit printed = context.common.json ? print_json(context.console, to_json(catalogue))
-                                           : context.console.print(describe(catalogue));
+  std::string logs;
+  if (const auto dir = choose_state_dir(context.common.state_dir, context.environment)) {
+    logs = fmt::format("\nwhat providers say is kept in {}\n", printable((*dir / "logs").string()));
+  }
+  const Exit printed = context.common.json
+                           ? print_json(context.console, to_json(catalogue))
+                           : context.console.print(describe(catalogue) + logs);
   if (printed != Exit::kSuccess) co_return to_int(printed);
   const bool finding = std::any_of(
       catalogue.entries.begin(), catalogue.entries.end(), [](const CatalogueEntry& entry) {
