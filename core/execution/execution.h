@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "core/base/result.h"
 #include "core/base/task.h"
 #include "core/base/time.h"
+#include "core/execution/install/package_index.h"
 #include "core/lifecycle/with_sandbox.h"
 
 namespace berth {
@@ -51,6 +53,9 @@ struct ExecutionRequest {
   Network network = Network::kNone;
   Limits limits;
   std::vector<std::string> packages;     // requirements installed before a Python program starts
+  // The host's own configuration, no part of what the caller asks for: a replay does not compare it.
+  // Null: packages come from what the image and the network of the sandbox offer.
+  std::shared_ptr<const PackageIndex> index;
   std::string image;                     // empty: the provider's default
   Duration timeout{0};                   // of the program alone; 0: the application deadline only
   std::uint64_t stdout_keep_bytes = std::uint64_t{1} << 20;  // kept of each stream, head and tail

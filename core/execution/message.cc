@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <csignal>
 #include <string_view>
 #include <utility>
 
+#include "core/execution/install/base_packages.h"
 #include "core/execution/output.h"
 
 namespace berth {
 namespace {
-
-constexpr std::array<std::string_view, 5> kBasePackages = {"matplotlib", "pandas", "numpy", "sympy",
-                                                           "yfinance"};
 
 std::string_view signal_name(int signal) {
   struct Named {
@@ -107,11 +103,11 @@ std::string missing_package_note(const ProgramError& error) {
   if (error.name != "ModuleNotFoundError" || error.value.rfind(kStart, 0) != 0) return {};
   const std::string_view rest = std::string_view(error.value).substr(kStart.size());
   const std::string_view name = rest.substr(0, rest.find_first_of(".'"));
-  if (std::find(kBasePackages.begin(), kBasePackages.end(), name) == kBasePackages.end()) return {};
+  if (!install::is_base_package(name)) return {};
   return fmt::format(
-      "{0} is one of the base packages, but the image of this sandbox does not have it and it was "
-      "not installed; `!pip install {0}` as the first line installs it where a package index can be "
-      "reached",
+      "{0} is one of the base packages, but the image of this sandbox does not have it and it could "
+      "not be installed; with a package index in the host's configuration (python.indexUrl) that has "
+      "it, it is installed by itself",
       name);
 }
 

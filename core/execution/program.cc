@@ -9,6 +9,8 @@
 #include "core/base/json.h"
 #include "core/execution/document.h"
 #include "core/execution/harness.h"
+#include "core/execution/install/base_packages.h"
+#include "core/execution/install/relay.h"
 #include "core/execution/message.h"
 #include "core/lifecycle/clock.h"
 
@@ -160,6 +162,10 @@ Program::Program(const Clock& clock, ExecutionRequest request, ExecutionObserver
   if (!request_.packages.empty()) {
     source_.installs.insert(source_.installs.begin(), InstallCommand{request_.packages, 0});
   }
+  if (request_.index != nullptr && !request_.index->any()) request_.index.reset();
+  if (python && request_.index != nullptr) {
+    base_packages_ = install::imported_base_packages(request_.code);
+  }
 }
 
 Task<BodyResult> Program::run(Sandbox& sandbox) {
@@ -224,7 +230,7 @@ Environment Program::environment() const {
   const auto set = [&env](std::string_view name, std::string value) {
     if (!sets(env, name)) env.emplace_back(name, std::move(value));
   };
-  if (!source_.installs.empty()) set("PYTHONUSERBASE", paths_.folder + "/packages");
+  if (installs()) set("PYTHONUSERBASE", paths_.folder + "/packages");
   if (request_.language != Language::kPython) return env;
   std::string path = paths_.folder;
   for (const auto& [name, value] : request_.env) {
@@ -254,9 +260,12 @@ Command Program::command() const {
   return command;
 }
 
-Command Program::install_command() const {
+Command Program::install_command(const std::string& mode) const {
   Command command;
-  command.argv = {"python3", paths_.folder + "/install/berth_install.py"};
+  command.argv = {"python3", paths_.folder + "/install/berth_install.py", mode};
+  for (const std::string& package : base_packages_) {
+    command.argv.insert(command.argv.end(), {"?1", package});
+  }
   for (const InstallCommand& install : source_.installs) {
     command.argv.push_back(std::to_string(install.arguments.size()));
     command.argv.insert(command.argv.end(), install.arguments.begin(), install.arguments.end());
@@ -272,40 +281,67 @@ Command Program::install_command() const {
   return command;
 }
 
+Task<Answer<RunEnd>> Program::run_installer(Sandbox& sandbox, ProgramOutput& said) {
+  if (request_.index == nullptr) {
+    Command command = install_command("direct");
+    co_return co_await sandbox.run(std::move(command), said);
+  }
+  std::function<void(std::string_view)> on_progress;
+  if (observer_ != nullptr) {
+    on_progress = [observer = observer_](std::string_view line) {
+      observer->on_stage("install: " + std::string(line));
+    };
+  }
+  install::Relay relay(request_.index, said, std::move(on_progress));
+  co_await relay.open();
+  Command command = install_command(relay.installer_argument());
+  command.input = &relay;
+  command.timeout = request_.index->timeout;
+  Answer<RunEnd> answer = co_await sandbox.run(std::move(command), relay);
+  relay.close();
+  for (const std::string& problem : relay.problems()) result_.notes.push_back(problem);
+  co_return answer;
+}
+
 Task<Result<bool>> Program::install(Sandbox& sandbox) {
-  if (source_.installs.empty()) co_return true;
+  if (!installs()) co_return true;
   const Instant since = clock_.now();
   if (observer_ != nullptr) observer_->on_stage("install");
   Status sent = co_await put(sandbox, paths_.folder + "/install/berth_install.py",
                              harness::berth_install_py());
   if (!sent) co_return fail(std::move(sent).error());
-  ProgramOutput output(kInstallKeepBytes, kInstallKeepBytes, nullptr);
-  Command command = install_command();
-  const Answer<RunEnd> answer = co_await sandbox.run(std::move(command), output);
+  ProgramOutput said(kInstallKeepBytes, kInstallKeepBytes, nullptr);
+  const Answer<RunEnd> answer = co_await run_installer(sandbox, said);
   add_timing(sandbox, "install", since);
   if (!answer.outcome.done()) {
     co_return fail(ErrorKind::kUnavailable,
                    "cannot install packages in the sandbox: " + describe(answer.outcome));
   }
   if (answer.value.cause == Cause::kExited && answer.value.exit_code == 0) co_return true;
-  // What pip said takes the place of the program's output.
-  output.repeat_to(observer_);
+  take_failed_install(answer.value, said);
+  co_return false;
+}
+
+// What pip said takes the place of the program's output.
+void Program::take_failed_install(const RunEnd& end, const ProgramOutput& said) {
+  said.repeat_to(observer_);
+  output_.close();
   for (const Stream stream : {Stream::kStdout, Stream::kStderr}) {
-    const OutputText said = output.text(stream);
-    output_.close();
-    output_.write(stream, said.text);
+    const OutputText text = said.text(stream);
+    output_.write(stream, text.text);
   }
-  take_end(answer.value);
+  take_end(end);
   ProgramError error;
   error.name = "PackageInstallError";
-  error.value = "pip install failed, so the program was not started";
+  error.value = end.cause == Cause::kWall
+                    ? "pip install did not end in time, so the program was not started"
+                    : "pip install failed, so the program was not started";
   result_.error = std::move(error);
-  if (request_.network == Network::kNone) {
+  if (request_.network == Network::kNone && request_.index == nullptr) {
     result_.notes.emplace_back(
-        "the sandbox has no network, so no package index can be reached; only files and indexes "
-        "inside it can be installed from");
+        "the sandbox has no network and this host has no package index configured "
+        "(python.indexUrl), so only files and indexes inside the sandbox can be installed from");
   }
-  co_return false;
 }
 
 Task<Status> Program::start(Sandbox& sandbox) {

@@ -78,8 +78,12 @@ class Program {
   Task<Status> start(Sandbox& sandbox);
   Task<Status> collect(Sandbox& sandbox);
   Command command() const;
-  Command install_command() const;
+  Command install_command(const std::string& mode) const;
   Environment environment() const;
+  // Whether something is, or may have to be, installed before the program starts.
+  bool installs() const { return !source_.installs.empty() || !base_packages_.empty(); }
+  Task<Answer<RunEnd>> run_installer(Sandbox& sandbox, ProgramOutput& said);
+  void take_failed_install(const RunEnd& end, const ProgramOutput& said);
   void add_timing(Sandbox& sandbox, std::string_view phase, Instant since);
   void take_end(const RunEnd& end);
   void take_records(ProgramRecords records);
@@ -89,6 +93,8 @@ class Program {
   ExecutionRequest request_;
   ExecutionObserver* observer_;
   PreparedSource source_;
+  // Imported ones that are installed when the image lacks them and there is an index.
+  std::vector<std::string> base_packages_;
   std::string nonce_;
   Paths paths_;
   ProgramOutput output_;
