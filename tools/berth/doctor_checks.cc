@@ -75,24 +75,32 @@ Task<std::optional<boost::json::object>> run_probe(Context& context, LifecycleSe
 }
 
 void check_package(const std::string& group, const std::string& module,
-                   const boost::json::value& version, Checks& checks) {
+                   const boost::json::value& version, bool has_index, Checks& checks) {
   if (version.is_string()) {
     checks.push_back({Verdict::kGood, group, module, std::string(version.get_string()), {}});
     return;
   }
+  if (has_index) {
+    checks.push_back({Verdict::kNote, group, module,
+                      "not there: fetched from the package index whenever a program imports it", {}});
+    return;
+  }
   const std::string_view package = debian_package(module);
-  checks.push_back({Verdict::kNote, group, module, "not there: programs that import it fail",
+  checks.push_back({Verdict::kNote, group, module,
+                    "not there, and no package index is configured: programs that import it fail",
                     package.empty()
-                        ? "Debian has no package of it"
-                        : fmt::format("apt-get install {}", package)});
+                        ? "set python.indexUrl in the configuration; Debian has no package of it"
+                        : fmt::format("apt-get install {}, or set python.indexUrl in the configuration",
+                                      package)});
 }
 
-void check_python(const std::string& group, const boost::json::object& found, Checks& checks) {
+void check_python(const std::string& group, const boost::json::object& found, bool has_index,
+                  Checks& checks) {
   checks.push_back({Verdict::kGood, group, "python",
                     json_string(found, "version", group).value_or("?"), {}});
   if (const auto packages = json_object(found, "packages", group)) {
     for (const auto& [module, version] : **packages) {
-      check_package(group, std::string(module), version, checks);
+      check_package(group, std::string(module), version, has_index, checks);
     }
   }
   const auto* fonts = found.if_contains("cjk");
@@ -156,7 +164,8 @@ void check_probe(const plugin::LoadedProvider& provider, Checks& checks) {
   }
 }
 
-Task<void> check_languages(Context& context, const HostedProvider& provider, Checks& checks) {
+Task<void> check_languages(Context& context, const HostedProvider& provider, bool has_index,
+                           Checks& checks) {
   LifecycleServices services = provider.services;
   services.billing = nullptr;
   services.price = Money::micros(0);
@@ -165,7 +174,7 @@ Task<void> check_languages(Context& context, const HostedProvider& provider, Che
   ExecutionRequest python_request = probe_request(Language::kPython, kPythonProbe);
   const auto python_found =
       co_await run_probe(context, services, std::move(python_request), python, "python", checks);
-  if (python_found) check_python(python, *python_found, checks);
+  if (python_found) check_python(python, *python_found, has_index, checks);
   const std::string javascript = "javascript in " + id;
   ExecutionRequest node_request = probe_request(Language::kJavascript, kJavascriptProbe);
   const auto node_found =

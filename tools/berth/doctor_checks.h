@@ -35,7 +35,8 @@ void check_probe(const plugin::LoadedProvider& provider, Checks& checks);
 
 // Runs a small program in each language in a real sandbox: the interpreters, the base packages and
 // the fonts as programs will find them. Free of charge.
-Task<void> check_languages(Context& context, const HostedProvider& provider, Checks& checks);
+Task<void> check_languages(Context& context, const HostedProvider& provider, bool has_index,
+                           Checks& checks);
 
 }  // namespace berth::cli
 

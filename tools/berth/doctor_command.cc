@@ -72,7 +72,7 @@ Task<void> check_provider(Context& context, Host& host, std::string id, bool run
   const plugin::LoadedProvider& provider = *(*loaded)->loaded;
   check_probe(provider, checks);
   if (!run_programs || !provider.probe_report().usable) co_return;
-  co_await check_languages(context, **loaded, checks);
+  co_await check_languages(context, **loaded, host.settings().packages.any(), checks);
 }
 
 // The providers to look at: the one that was asked for, or every one this host would use.

@@ -96,6 +96,9 @@ Task<Tried<ExecutionResult>> execute_on(Host& host, Context& context,
   if (!provider) co_return tl::unexpected<Failure>(std::move(provider).error());
   const auto usable = check_usable(*(*provider)->loaded);
   if (!usable) co_return tl::unexpected<Failure>(usable.error());
+  auto index = std::make_shared<PackageIndex>(host.settings().packages);
+  index->cache_dir = host.state_dir() / "packages";
+  request.index = std::move(index);
   Recovery recovery(context.executor, host, **provider);
   ExecutionResult result =
       co_await execute((*provider)->services, std::move(request), &observer, context.cancellation);

@@ -11,6 +11,7 @@
 
 #include "core/base/json.h"
 #include "core/os/fd.h"
+#include "tools/berth/package_settings.h"
 #include "tools/berth/values.h"
 
 namespace berth::cli {
@@ -139,6 +140,10 @@ Result<Settings> parse_settings(std::string_view document) {
                {"lifetime", measured(settings.deadlines.sandbox_lifetime, parse_duration)}})},
       {"retention", nested({{"results", measured(settings.result_retention, parse_age)}})},
       {"billing", billing(settings.credits)},
+      {"python",
+       [&settings](const value& from, const std::string& path) {
+         return read_package_settings(from, path, settings.packages);
+       }},
       {"documents", nested({{"run", truth(settings.run_documents)}})},
   };
   object mine;

@@ -8,6 +8,7 @@
 //     "retention": {"results": "30d"},      recorded results, which replays are answered from
 //     "billing": {"kind": "credits", "initialGrantMicroUsd": 500000},
 //     "documents": {"run": true},           whether saved documents may be run
+//     "python": {"indexUrl": ...},         see package_settings.h
 //     "providers": {...}, "requireLock": ..., "requireSignature": ..., "trustedKeys": {...}
 //   }
 //
@@ -23,6 +24,7 @@
 
 #include "core/accounting/credits.h"
 #include "core/base/money.h"
+#include "core/execution/install/package_index.h"
 #include "core/lifecycle/with_sandbox.h"
 #include "core/registry/configuration.h"
 #include "tools/berth/options.h"
@@ -40,6 +42,7 @@ struct Settings {
   Duration result_retention = std::chrono::days(30);
   std::optional<CreditsConfig> credits;  // nothing: usage is recorded, nothing is debited
   bool run_documents = true;
+  PackageIndex packages;
   registry::HostConfiguration registry;
 };
 
