@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/json.h"
 
@@ -33,12 +34,29 @@ std::size_t sequence_at(std::string_view bytes, std::size_t at, std::size_t& con
   return length;
 }
 
+// Where the ASCII that starts at `at` ends. Most output is nothing else, so it is passed by the word.
+std::size_t ascii_end(std::string_view bytes, std::size_t at) {
+  constexpr std::uint64_t kHighBits = 0x8080'8080'8080'8080;
+  for (; bytes.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if ((word & kHighBits) != 0) break;
+  }
+  while (at < bytes.size() && static_cast<std::uint8_t>(bytes[at]) < 0x80) ++at;
+  return at;
+}
+
 }  // namespace
 
 std::string to_valid_utf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size();) {
+    if (const std::size_t end = ascii_end(bytes, at); end > at) {
+      out.append(bytes.substr(at, end - at));
+      at = end;
+      continue;
+    }
     std::size_t consumed = 0;
     const std::size_t length = sequence_at(bytes, at, consumed);
     if (length != 0) {
@@ -53,7 +71,7 @@ std::string to_valid_utf8(std::string_view bytes) {
 }
 
 bool is_valid_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
+  for (std::size_t at = ascii_end(bytes, 0); at < bytes.size(); at = ascii_end(bytes, at)) {
     std::size_t consumed = 0;
     const std::size_t length = sequence_at(bytes, at, consumed);
     if (length == 0) return false;

@@ -48,6 +48,20 @@ TEST(Utf8, EveryMaximalPrefixBecomesOneReplacement) {
   EXPECT_EQ(to_valid_utf8("a\x80z"), "a" + replaced(1) + "z");
 }
 
+TEST(Utf8, OneFlawInLongAsciiIsFoundAtEveryOffset) {
+  for (std::size_t at = 0; at < 40; ++at) {
+    std::string text(40, 'a');
+    EXPECT_TRUE(is_valid_utf8(text));
+    text[at] = '\xFF';
+    EXPECT_FALSE(is_valid_utf8(text)) << at;
+    EXPECT_EQ(to_valid_utf8(text),
+              std::string(at, 'a') + "\xEF\xBF\xBD" + std::string(39 - at, 'a'));
+    text.replace(at, 1, "\u00e9");
+    EXPECT_TRUE(is_valid_utf8(text)) << at;
+    EXPECT_EQ(to_valid_utf8(text), text);
+  }
+}
+
 TEST(Utf8, ATableFromTheUnicodeStandardAgrees) {
   // Unicode 15, tables 3-8 to 3-11: ill-formed text and its best-practice replacement.
   EXPECT_EQ(to_valid_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), replaced(8) + "A");
