@@ -207,6 +207,10 @@ class Collector {
 
 ProgramRecords read_records(std::string_view file, std::string_view nonce) {
   Collector collector;
+  if (file.empty()) {
+    collector.note("what the program left could not be written: its file system may be full");
+    return collector.finish();
+  }
   RecordReader reader(file);
   const auto stop = [&](const std::string& why) {
     collector.note(fmt::format("what the program left is not read beyond byte {}: {}", reader.offset(), why));

@@ -4,7 +4,7 @@
 // A program that plain node would take as CommonJS is run as that, in sloppy mode, with a top-level
 // `return` allowed. Otherwise it is an ES module, with `require` and its kin present as globals. A
 // program that is neither because it uses `return` beside `await` or `import` becomes the body of an
-// async function. Nothing is put in front of the source but what column offsets hide, so every line
+// async function. Nothing is put in front of the source but what line offsets hide, so every line
 // and column is the program's own.
 "use strict";
 
@@ -19,6 +19,8 @@ const TEXT_MAX = 262144;
 const VALUE_MAX = 16384;
 const TRACE_MAX = 65536;
 const DEPTH_MAX = 16;
+const ROOM_BYTES = 65536;
+const roomPath = `${recordPath}.room`;
 
 const state = {
   settled: true,       // false while a top-level await or a returned promise is open
@@ -32,6 +34,7 @@ const state = {
 
 // Kept before the program can rebind them.
 const { openSync, writeSync, closeSync, constants: flags } = fs;
+const { fstatSync, ftruncateSync, linkSync, unlinkSync } = fs;
 const { stringify } = JSON;
 const { isArray } = Array;
 const { inspect } = require("node:util");
@@ -41,15 +44,51 @@ function append(kind, header) {
   let bytes = Buffer.from(header.toWellFormed ? header.toWellFormed() : header, "utf8");
   bytes = Buffer.concat([Buffer.from(`${kind} ${bytes.length} 0\n`), bytes, Buffer.from("\n\n")]);
   if (!state.opened) {
-    state.opened = true;
+    useRoom();
     bytes = Buffer.concat([Buffer.from(`berth-result 1 ${nonce}\n`), bytes]);
   }
   const mode = flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NOFOLLOW;
   const descriptor = openSync(recordPath, mode, 0o600);
+  const before = fstatSync(descriptor).size;
   try {
     for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done);
+    state.opened = true;
+  } catch (fault) {
+    // Half a record would hide what comes after it, such as the note of this very fault.
+    ftruncateSync(descriptor, before);
+    throw fault;
   } finally {
     closeSync(descriptor);
+  }
+}
+
+// A program may fill its disk or use up its files; what it leaves is to be told all the same.
+function keepRoom() {
+  const mode = flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | flags.O_NOFOLLOW;
+  try {
+    const descriptor = openSync(roomPath, mode, 0o600);
+    try {
+      writeSync(descriptor, Buffer.alloc(ROOM_BYTES, " "));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Without room there may be no record; the exit code stands.
+  }
+}
+
+// The room becomes the record, unless the program has put something in its place.
+function useRoom() {
+  try {
+    closeSync(openSync(roomPath, flags.O_WRONLY | flags.O_TRUNC | flags.O_NOFOLLOW));
+    linkSync(roomPath, recordPath);
+  } catch {
+    // Then the record is made as if there had been no room.
+  }
+  try {
+    unlinkSync(roomPath);
+  } catch {
+    // The program may have removed it.
   }
 }
 
@@ -157,10 +196,11 @@ function atExit(code) {
   try {
     if (state.fault && (process.exitCode ?? code) !== 0) reportError(state.fault.error);
     else reportResult();
-    append("end", "{}");
-  } catch {
-    // Without a record there is no result; the exit code stands.
+  } catch (fault) {
+    attempt(() => note(`a part of the result is missing: ${describe(fault)}`));
   }
+  // Without a record there is no result; the exit code stands.
+  attempt(() => append("end", "{}"));
 }
 
 // ---- how the program is compiled
@@ -230,10 +270,10 @@ function compileAsync(text) {
   const body = text.replace(/^#!/, "//");
   const alone = attempt(() => new AsyncFunction(...parameters, body));
   if (alone.error) return alone;
-  const head = `(async function (${parameters.join(", ")}) {`;
+  const head = `(async function (${parameters.join(", ")}) {\n`;
   const options = {
     filename: programPath,
-    columnOffset: -head.length,
+    lineOffset: -1,
     importModuleDynamically: dynamicImport,
   };
   return attempt(() =>
@@ -285,6 +325,28 @@ function withoutStaticImports(text) {
   });
 }
 
+// Node says where a module does not compile only as it ends by it. The same lines as the body of a
+// strict async function, without what only modules have, fail at the same place and say so at once.
+// What fails otherwise is of no use.
+function located(error) {
+  const blank = (text) => text.replace(/[^\n]/g, " ");
+  const text = withoutStaticImports(source)
+    .replace(/^[ \t]*export\b[ \t]*(\*[^;"'\n]*|\{[^}]*\}\s*)from\s*(["'])[^"'\n]*\2/gm, blank)
+    .replace(/^[ \t]*export[ \t]+(default[ \t]+)?/gm, blank);
+  const head = `"use strict";(async function (${parameters.join(", ")}) {\n`;
+  const options = { filename: programPath, lineOffset: -1 };
+  const other = attempt(() => new vm.Script(`${head}${text.replace(/^#!/, "//")}\n})`, options)).error;
+  const same = other?.message === error?.message || /^await is only valid/.test(other?.message);
+  const place = /^.*:(\d+)\n(.*)\n.*\n/.exec(other?.stack ?? "");
+  if (!same || !place) return error;
+  const own = source.split("\n")[place[1] - 1];
+  if (own !== place[2]) {
+    // An import on this line was changed above: the program's own text, without a mark below it.
+    other.stack = `${programPath}:${place[1]}\n${own}\n${other.stack.slice(place[0].length)}`;
+  }
+  return other;
+}
+
 function choose() {
   const extension = pathModule.extname(programPath);
   const common = extension === ".mjs" ? { error: undefined } : compileCommonJs();
@@ -297,7 +359,7 @@ function choose() {
     if (body.value) return ["async", body.value];
   }
   const isModule = /^\s*(import|export)\b/m.test(source) || /await/.test(common.error?.message ?? "await");
-  return ["fault", isModule ? module.error : common.error];
+  return ["fault", isModule ? located(module.error) : common.error];
 }
 
 // ---- how it is run
@@ -407,6 +469,7 @@ function main() {
   process.on("beforeExit", () => { state.drained = true; });
   process.on("uncaughtExceptionMonitor", (error) => { state.fault = { error }; });
   writeAtOnce();
+  keepRoom();
   if (/\bimport\b/.test(source)) silently(() => load("node:path"));
   const [kind, program] = choose();
   if (kind === "fault") {

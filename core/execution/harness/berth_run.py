@@ -22,6 +22,8 @@ _PID = _os.getpid()
 _MAIN = vars(sys.modules["__main__"])
 _HERE = __file__.rpartition("/")[0]
 _MODULES = sys.modules
+_ROOM = _PATH + b".room"
+_ROOM_BYTES = 65536
 _STATE = {"opened": False, "report": None, "figures": False, "busy": False}
 
 # Compiled only when there is something to report: most programs do not pay for it.
@@ -34,15 +36,70 @@ def _append(kind, header, blob=b""):
     head = header.encode("utf-8", "replace")
     record = b"%s %d %d\n%s\n%s\n" % (kind.encode(), len(head), len(blob), head, blob)
     flags = _os.O_WRONLY | _os.O_CREAT | _os.O_APPEND | _os.O_CLOEXEC | _os.O_NOFOLLOW
+    if not _STATE["opened"]:
+        _use_room()
     descriptor = _os.open(_PATH, flags, 0o600)
     try:
         if not _STATE["opened"]:
             _STATE["opened"] = True
             record = b"berth-result 1 %s\n" % _NONCE.encode() + record
-        while record:
-            record = record[_os.write(descriptor, record):]
+        before = _os.lseek(descriptor, 0, 2)
+        try:
+            while record:
+                record = record[_os.write(descriptor, record):]
+        except OSError:
+            # Half a record would hide what comes after it, such as the note of this very fault.
+            _os.ftruncate(descriptor, before)
+            _STATE["opened"] = before > 0
+            raise
     finally:
         _os.close(descriptor)
+
+
+def _keep_room():
+    """A program may fill its disk or use up its files; what it leaves is to be told all the same."""
+    flags = _os.O_WRONLY | _os.O_CREAT | _os.O_EXCL | _os.O_CLOEXEC | _os.O_NOFOLLOW
+    try:
+        descriptor = _os.open(_ROOM, flags, 0o600)
+        try:
+            _os.posix_fallocate(descriptor, 0, _ROOM_BYTES)
+        finally:
+            _os.close(descriptor)
+    except OSError:
+        pass
+
+
+def _use_room():
+    """The room becomes the record, unless the program has put something in its place."""
+    try:
+        flags = _os.O_WRONLY | _os.O_TRUNC | _os.O_CLOEXEC | _os.O_NOFOLLOW
+        _os.close(_os.open(_ROOM, flags))
+        _os.link(_ROOM, _PATH)
+    except OSError:
+        pass
+    try:
+        _os.unlink(_ROOM)
+    except OSError:
+        pass
+
+
+def _free_descriptors():
+    """Gives up the last descriptors of a program that has used up all of them."""
+    try:
+        _os.close(_os.dup(2))
+        return
+    except OSError as fault:
+        if fault.errno != 24:  # EMFILE
+            return
+    given_up = 0
+    for descriptor in range(min(_os.sysconf("SC_OPEN_MAX"), 65536) - 1, 2, -1):
+        try:
+            _os.close(descriptor)
+        except OSError:
+            continue
+        given_up += 1
+        if given_up == 4:
+            return
 
 
 def _report():
@@ -133,6 +190,7 @@ def _at_exit():
     _STATE["busy"] = True
     try:
         if _wanted():
+            _free_descriptors()
             _report()["finish"]()
     except BaseException as fault:
         try:
@@ -169,6 +227,7 @@ def _start():
         os.environ.pop(name, None)
     if any(rest):
         os.environ["PYTHONPATH"] = b":".join(rest).decode("utf-8", "surrogateescape")
+    _keep_room()
     atexit.register(_at_exit)
     sys.meta_path.insert(0, _Finder())
     try:
