@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sqlite3
 import unittest
 
 import cli
@@ -91,6 +92,31 @@ class Credits(BerthCase):
         self.document("credits", "grant", owner, "0.01")
         self.assertEqual(self.program("print(2)").stdout, "2\n")
 
+    def test_an_unknown_cost_blocks_its_owner_alone_and_is_listed(self):
+        self.berth("receipts", "--json")
+        database = sqlite3.connect(self.state / "berth.db")
+        # A call whose sandbox may still exist, at a provider that is not here now.
+        database.execute(
+            "INSERT INTO intents (name, owner, session, call, turn, provider_id, provider_version, provider_digest, "
+            "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, open, dispatched, cancel_requested, "
+            "ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, revision) VALUES "
+            "(?, 'ann', 's', 'c', 'c', 'gone', '1', 'd', 's', '[]', 1, '', '', '', 'UNCERTAIN', 1, 1, 0, '', 0, 1, 0, "
+            "'lost', 'create', 1)", ("berth-" + "0" * 32,))
+        database.execute("INSERT INTO receipts SELECT seq, owner, 'uncertain', NULL, 1764460800000, 1764460800000, "
+                         "'lost', NULL, '', 0, 0, '[]', NULL, NULL, NULL, NULL FROM intents")
+        database.commit()
+        database.close()
+        done = self.program("print(1)", "--owner", "ann", expect=cli.REFUSED)
+        self.assertIn("berth receipts --owner ann --unknown", done.stderr)
+        self.assertEqual(self.program("print(1)", "--owner", "bob").stdout, "1\n")
+        balance = self.document("credits", "balance", "--owner", "ann")
+        self.assertEqual((balance["unknown_costs"], balance["may_start_paid_work"]), (1, False))
+        self.assertEqual(balance["balance_micro_usd"], 500000)
+        unknown, = self.document("receipts", "--owner", "ann", "--unknown")["receipts"]
+        self.assertIsNone(unknown["cost_micro_usd"])
+        total = self.document("receipts", "--summary", "--owner", "ann")["total"]
+        self.assertEqual((total["cost_micro_usd"], total["unknown_costs"]), (0, 1))
+
 
 class Receipts(BerthCase):
     def test_totals_per_day_and_provider_as_a_table_and_as_a_document(self):
@@ -141,7 +167,6 @@ class LargeStores(BerthCase):
 
     def fill(self):
         """Receipts by the hundred: a store as years of use leave it."""
-        import sqlite3
         self.berth("receipts", "--json")
         database = sqlite3.connect(self.state / "berth.db")
         database.executemany(

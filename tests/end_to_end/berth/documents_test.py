@@ -2,10 +2,12 @@
 
 import json
 import unittest
+from pathlib import Path
 
 import cli
 from cli import BerthCase
 
+SCHEMA = Path(__file__).parents[3] / "manifests" / "execution-result.schema.json"
 NO_ID = "00000000-0000-4000-8000-000000000000"
 
 
@@ -87,6 +89,9 @@ class Running(Documents):
         self.assertEqual((document["title"], document["language"]), ("chart.py", "python"))
         self.assertTrue(document["code"].startswith("import sys\nprint('one'"))
         self.assertEqual(document["receipt"]["cost_micro_usd"], 50000)
+        schema = json.loads(SCHEMA.read_text())
+        self.assertEqual(set(document) - set(schema["properties"]), set())
+        self.assertEqual(set(schema["required"]) - set(document), set())
 
     def test_the_title_tells_the_language_in_any_case(self):
         for title, code, expected in (("a.MJS", "console.log(await 7)", "7\n"),
