@@ -37,8 +37,10 @@ Result<SharedLibrary> SharedLibrary::load_descriptor(int fd) {
   library->load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (code) {
     const char* why = ::dlerror();
-    return fail(ErrorKind::kRefused, fmt::format("the dynamic linker refuses it: {}",
-                                                 why != nullptr ? why : code.message().c_str()));
+    std::string text = why != nullptr ? why : code.message();
+    // The path of the copy in memory says nothing to whoever knows the file by its name.
+    if (const std::string prefix = path + ": "; text.starts_with(prefix)) text.erase(0, prefix.size());
+    return fail(ErrorKind::kRefused, fmt::format("the dynamic linker refuses it: {}", text));
   }
   void* native = library->native();
   link_map* map = nullptr;

@@ -130,8 +130,8 @@ class Parser {
     const json::value* kind = document.if_contains("kind");
     if (kind != nullptr && kind->is_string() && kind->get_string() != "sandbox") {
       add(clause::kKind, fmt::format("kind {}", shown(*kind)),
-          fmt::format("a plugin of kind {}, which this host does not load", shown(*kind)),
-          "load it with a host for that kind; this one loads kind \"sandbox\"");
+          "a host that loads kind \"sandbox\" only",
+          "use a host for that kind, or set manifest.kind to \"sandbox\" if it makes sandboxes");
       return std::nullopt;
     }
     expect_constant(document, "kind", json::value("sandbox"), clause::kKind);

@@ -14,7 +14,8 @@
 # Variables:
 #   BERTH_INSPECT_COMMAND  a command (list) that is run on every provider after it was linked, with the
 #                          file as its last argument: "berth;provider;inspect". Its failure fails the
-#                          build. Empty: nothing is run.
+#                          build. Empty: nothing is run. The installed package sets it when the
+#                          command is installed beside it.
 
 function(_berth_embed_manifest name manifest)
   if(TARGET berth_embed_manifest)

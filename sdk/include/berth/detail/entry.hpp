@@ -109,7 +109,7 @@ constexpr void check_against_manifest() {
   static_assert(!std::is_abstract_v<P>,
                 "this provider does not override every slot that berth::Provider leaves open: the "
                 "compiler's notes name them, and sdk/docs/GUIDE.md shows one of each");
-  static_assert(std::is_default_constructible_v<P>,
+  static_assert(std::is_abstract_v<P> || std::is_default_constructible_v<P>,
                 "a provider is built without arguments when the host opens it: give the class a "
                 "default constructor and do the rest in open()");
   static_assert(
