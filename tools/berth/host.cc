@@ -143,6 +143,8 @@ Task<Tried<HostedProvider*>> Host::load(std::string id,
   co_return provider;
 }
 
+LifecycleServices Host::services_without(Provider& absent) { return parts_->services(absent); }
+
 Task<void> Host::recover(HostedProvider& provider, std::shared_ptr<const bool> stop) {
   const WallTime expiry =
       parts_->clock.wall_now() -

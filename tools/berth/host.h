@@ -50,6 +50,10 @@ class Host {
   Task<Tried<HostedProvider*>> load(std::string id,
                                     std::function<void(std::string_view)> on_progress);
 
+  // What is needed to settle something of a provider that cannot be loaded, by an operator's word
+  // alone: everything that is asked of `absent` is refused.
+  LifecycleServices services_without(Provider& absent);
+
   // Goes on with what dead hosts left behind, for a provider that load gave: deletes what is
   // confirmed and due, and drops results that are too old. Quiet; ends early once `stop` is true.
   Task<void> recover(HostedProvider& provider, std::shared_ptr<const bool> stop);

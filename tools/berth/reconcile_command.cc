@@ -10,6 +10,7 @@
 
 #include "core/base/time.h"
 #include "core/lifecycle/reconcile.h"
+#include "tools/berth/absent_provider.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
 #include "tools/berth/reconcile_report.h"
@@ -52,10 +53,47 @@ berth::ReconcileOptions core_options(const ReconcileOptions& options) {
   if (!options.established.empty()) {
     wanted.established = options.established == "absent" ? Established::kAbsent
                                                          : Established::kPresent;
-    wanted.evidence = fmt::format("{} says: {}", user_name(), options.evidence);
+    // Who says it is added to what was seen, never in its place.
+    const bool blank = options.evidence.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+    if (!blank) wanted.evidence = fmt::format("{} says: {}", user_name(), options.evidence);
   }
   wanted.sweep = options.name.empty() && options.owner.empty();
   return wanted;
+}
+
+Failure failure_of(Error error) {
+  const bool asked = error.kind() == ErrorKind::kNotFound || error.kind() == ErrorKind::kConflict ||
+                     error.kind() == ErrorKind::kInvalidArgument;
+  return {asked ? Exit::kInput : Exit::kState, std::move(error)};
+}
+
+Task<Tried<ReconcileReport>> reconcile_at(Host& host, const std::string& id,
+                                          const ReconcileOptions& options) {
+  berth::ReconcileOptions wanted = core_options(options);
+  auto provider = co_await host.load(id, {});
+  if (provider) {
+    auto made = co_await reconcile((*provider)->services, std::move(wanted));
+    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
+    co_return std::move(*made);
+  }
+  const std::string why = provider.error().error.message();
+  // An operator's word that nothing is there needs no provider, which may be gone for ever.
+  if (wanted.established == Established::kAbsent) {
+    AbsentProvider absent(id, why);
+    LifecycleServices services = host.services_without(absent);
+    auto made = co_await reconcile(services, std::move(wanted));
+    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
+    co_return std::move(*made);
+  }
+  ReconcileReport report;
+  report.sweep_error =
+      fmt::format("provider '{}' cannot be used, so nothing of it was settled: {}{}", id, why,
+                  options.name.empty()
+                      ? ""
+                      : fmt::format("; what is known to be gone there is settled with `berth "
+                                    "reconcile --name {} --established absent --evidence TEXT`",
+                                    options.name));
+  co_return report;
 }
 
 Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
@@ -65,22 +103,9 @@ Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
   ReconcileSummary summary;
   for (const std::string& id : *ids) {
     if (context.cancellation.requested()) break;
-    auto provider = co_await host.load(id, {});
-    if (!provider) {
-      summary.problems.push_back(fmt::format("provider '{}' cannot be used, so nothing of it was "
-                                             "settled: {}",
-                                             id, provider.error().error.message()));
-      continue;
-    }
-    berth::ReconcileOptions wanted = core_options(options);
-    auto made = co_await reconcile((*provider)->services, std::move(wanted));
-    if (!made) {
-      const bool asked = made.error().kind() == ErrorKind::kNotFound ||
-                         made.error().kind() == ErrorKind::kConflict ||
-                         made.error().kind() == ErrorKind::kInvalidArgument;
-      co_return failed(asked ? Exit::kInput : Exit::kState, std::move(made).error());
-    }
-    summary.add(id, std::move(*made));
+    auto report = co_await reconcile_at(host, id, options);
+    if (!report) co_return tl::unexpected<Failure>(std::move(report).error());
+    summary.add(id, std::move(*report));
   }
   co_return summary;
 }

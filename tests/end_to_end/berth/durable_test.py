@@ -1,5 +1,6 @@
 """What lasts: replays, conflicts, cancellation, and what a killed host leaves behind."""
 
+import json
 import os
 import re
 import signal
@@ -173,6 +174,72 @@ class Killed(BerthCase):
         name = self.document("run", self.file("p.py", "print(1)"))["receipt"]["name"]
         done = self.berth("reconcile", "--name", name, expect=cli.INPUT)
         self.assertIn("released", done.stderr)
+
+
+class Established(BerthCase):
+    """What an operator has found out about a create whose outcome is lost."""
+
+    EVIDENCE = ("--established", "absent", "--evidence", "its console lists nothing")
+
+    def lose_a_create(self, call="lost"):
+        """A provider that answers neither a create nor any question about it: only a person can."""
+        slots = {"create": [{"reply": "never"}], "lookup": [{"presence": "unknown"}],
+                 "fence": [{"outcome": "rejected", "code": "unsupported"}]}
+        self.config({"provider": "reference", "deadlines": {"create": "1s"},
+                     "providers": {"reference": {"config": {"slots": slots}}}})
+        self.program("print(1)", "--call", call, expect=cli.UNCERTAIN)
+        intent, = self.unresolved()
+        return intent["name"]
+
+    def removed(self):
+        """An environment in which no provider is installed any more."""
+        nothing = self.folder / "nothing"
+        nothing.mkdir(exist_ok=True)
+        return {"BERTH_PROVIDER_PATH": str(nothing)}
+
+    def assert_established(self, name):
+        self.assertEqual(self.unresolved(), [])
+        shown = self.document("intents", name)
+        self.assertEqual(shown["state"], "RELEASED")
+        self.assertIn("its console lists nothing", json.dumps(shown))
+        receipt, = self.receipts()
+        self.assertEqual(receipt["cost_micro_usd"], 0)
+        again = self.program("print(1)", "--call", "lost", expect=cli.INFRASTRUCTURE)
+        self.assertEqual(again.stdout, "")
+
+    def test_absence_with_evidence_settles_what_the_provider_cannot(self):
+        name = self.lose_a_create()
+        self.berth("reconcile", expect=1)
+        self.berth("reconcile", "--name", name, *self.EVIDENCE)
+        self.assert_established(name)
+        done = self.berth("reconcile", "--name", name, *self.EVIDENCE, expect=cli.INPUT)
+        self.assertIn("released already", done.stderr)
+
+    def test_absence_is_accepted_for_a_provider_that_was_removed(self):
+        name = self.lose_a_create()
+        done = self.berth("reconcile", "--name", name, expect=1, environment=self.removed())
+        self.assertIn("--established absent", done.stderr)
+        done = self.berth("reconcile", "--name", name, "--established", "present", "--evidence", "seen",
+                          expect=1, environment=self.removed())
+        self.assertEqual(len(self.unresolved()), 1)
+        self.berth("reconcile", "--name", name, *self.EVIDENCE, environment=self.removed())
+        self.assert_established(name)
+
+    def test_evidence_is_required_and_may_not_be_blank(self):
+        name = self.lose_a_create()
+        self.berth("reconcile", "--name", name, "--established", "absent", expect=cli.USAGE)
+        for blank in ("", " ", "\t\n"):
+            done = self.berth("reconcile", "--name", name, "--established", "absent", "--evidence", blank,
+                              expect=None)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(len(self.unresolved()), 1)
+
+    def test_another_owner_cannot_establish_anything(self):
+        name = self.lose_a_create()
+        for environment in ({}, self.removed()):
+            self.berth("reconcile", "--name", name, "--owner", "mallory", *self.EVIDENCE, expect=cli.INPUT,
+                       environment=environment)
+        self.assertEqual(len(self.unresolved()), 1)
 
 
 class Hostile(BerthCase):
