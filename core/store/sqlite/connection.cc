@@ -224,6 +224,12 @@ Status Connection::script(const std::string& sql) {
 
 bool Connection::idle() const { return sqlite3_get_autocommit(raw_) != 0; }
 
+bool Connection::moved() const {
+  int moved = 0;
+  return sqlite3_file_control(raw_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
+}
+
 std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(raw_); }
 
 Result<std::int64_t> Connection::data_version() {

@@ -89,6 +89,9 @@ class Connection {
   // False while a transaction is open. True inside one means that SQLite rolled it back by itself.
   bool idle() const;
   std::int64_t last_row() const;
+  // Whether the file is no longer what its path names: removed, renamed or replaced. What is
+  // committed to it then is lost with it.
+  bool moved() const;
   // Changes when another connection, of this process or another, has committed.
   Result<std::int64_t> data_version();
   // The error of the last call, for people.

@@ -88,6 +88,13 @@ class Writer {
 
   Status begin() {
     BERTH_CHECK_OK(connection_->run("BEGIN IMMEDIATE"));
+    if (connection_->moved()) {
+      (void)connection_->run("ROLLBACK");
+      return fail(ErrorKind::kUnavailable,
+                  fmt::format("the store {} was removed or replaced while it was in use; nothing "
+                              "more is recorded in it",
+                              options_.path.string()));
+    }
     auto version = connection_->data_version();
     if (!version) {
       (void)connection_->run("ROLLBACK");

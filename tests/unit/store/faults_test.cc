@@ -61,6 +61,23 @@ TEST_F(Faults, ACommitThatCannotBeFlushedIsUnknownAndThenSettled) {
   EXPECT_EQ(store->counters().reopened, 1u);
 }
 
+TEST_F(Faults, AStoreThatIsRemovedOrReplacedWhileInUseTakesNothingMore) {
+  const test::Folder other;
+  ASSERT_TRUE(commit(*store, insert(1)));
+  std::filesystem::rename(folder / "berth.db", other / "berth.db");
+  Status done = commit(*store, insert(2));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind(), ErrorKind::kUnavailable);
+  EXPECT_THAT(done.error().message(), HasSubstr("removed or replaced"));
+  std::filesystem::copy_file(other / "berth.db", folder / "berth.db");
+  done = commit(*store, insert(3));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(), HasSubstr("removed or replaced"));
+  std::filesystem::remove(folder / "berth.db");
+  std::filesystem::rename(other / "berth.db", folder / "berth.db");
+  EXPECT_TRUE(commit(*store, insert(4))) << "it is back";
+}
+
 TEST_F(Faults, ALargeCommitThatCannotBeFlushedLeavesNoGhostInTheLog) {
   ASSERT_TRUE(commit(*store, insert(1)));
   FaultVfs::arm(FileCall::kSync, SQLITE_IOERR_FSYNC, 1);
