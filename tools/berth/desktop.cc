@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-
-#include "core/os/fd.h"
-#include "core/os/process.h"
 
 namespace berth::cli {
 namespace {
@@ -34,12 +33,33 @@ std::filesystem::path find_program(std::string_view name, const EnvironmentLooku
   return {};
 }
 
-std::vector<std::string> whole_environment() {
-  std::vector<std::string> all;
-  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
-    all.emplace_back(*entry);
+// Starts it in a session of its own, since it outlives us, with nothing to read or write. Its end is
+// of no interest; what reaps it is the system, after us. 0 or an errno.
+int start_detached(const std::string& program, const std::string& argument) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  for (int fd = 0; fd <= 2; ++fd) {
+    posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
   }
-  return all;
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF |
+                                            POSIX_SPAWN_SETSIGMASK);
+  std::string name = program;
+  std::string file = argument;
+  std::array<char*, 3> arguments{name.data(), file.data(), nullptr};
+  pid_t pid = -1;
+  const int failure =
+      posix_spawn(&pid, program.c_str(), &files, &attributes, arguments.data(), ::environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return failure;
 }
 
 }  // namespace
@@ -54,25 +74,16 @@ Status show_on_desktop(const std::filesystem::path& file, const EnvironmentLooku
                             path));
   }
   const auto opener = find_program("xdg-open", environment);
-  const auto setsid = find_program("setsid", environment);
-  if (opener.empty() || setsid.empty()) {
+  if (opener.empty()) {
     return fail(ErrorKind::kUnavailable,
-                fmt::format("--open: {} is not installed; open '{}' by hand",
-                            opener.empty() ? "xdg-open (package xdg-utils)" : "setsid", path));
+                fmt::format("--open: xdg-open (package xdg-utils) is not installed; open '{}' by "
+                            "hand",
+                            path));
   }
-  BERTH_TRY(os::Fd nothing, os::open_file("/dev/null", O_RDWR, 0));
-  os::SpawnRequest request;
-  request.program = setsid;
-  // In a session of its own, since what shows the file outlives us.
-  request.arguments = {"--fork", opener.string(), path};
-  request.environment = whole_environment();
-  request.descriptors = {{nothing.get(), 0}, {nothing.get(), 1}, {nothing.get(), 2}};
-  BERTH_TRY(os::Process started, os::Process::spawn(request));
-  const os::ProcessEnd end = started.reap();
-  if (end.exit_code != 0) {
+  if (const int failure = start_detached(opener.string(), path)) {
     return fail(ErrorKind::kUnavailable,
-                fmt::format("--open: xdg-open cannot be started: setsid {}; open '{}' by hand",
-                            os::to_string(end), path));
+                fmt::format("--open: '{}' cannot be started: {}; open '{}' by hand",
+                            opener.string(), std::generic_category().message(failure), path));
   }
   return {};
 }

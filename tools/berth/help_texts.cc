@@ -16,6 +16,10 @@ constexpr std::string_view kRunFooter = R"(Examples:
   berth run job.py --timeout 30s --memory 512M --processes 32
   berth run job.py --json | jq .status
       one document: status, stdout, stderr, error, charts, timings, receipt
+  berth run job.py --stream json | jq -r 'select(.event == "stdout").text'
+      events as they happen; put together they are the exact bytes
+  berth run chart.py --open
+      a chart dictionary is saved as JSON and as a page that draws it, and shown
   berth run job.py --session nightly --call 2026-11-29
       a second time gives the recorded answer and costs nothing
 

@@ -12,6 +12,8 @@ import unittest
 from pathlib import Path
 
 BERTH = os.environ["BERTH_BINARY"]
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+MANIFEST_TESTS = Path(__file__).parents[2] / "manifests"
 # No step of these tests takes nearly this long; it only keeps a broken one from hanging.
 TIMEOUT_SECONDS = 120
 
@@ -129,6 +131,15 @@ class BerthCase(unittest.TestCase):
 
     def program(self, code, *arguments, name="program.py", **options):
         return self.berth("run", self.file(name, code), *arguments, **options)
+
+    def assert_valid(self, schema, documents):
+        """Judges documents by manifests/<schema>.schema.json."""
+        self.assertTrue(documents)
+        lines = "".join(json.dumps(document) + "\n" for document in documents)
+        judge = MANIFEST_TESTS / "documents.mjs"
+        done = subprocess.run(["node", judge, os.environ["BERTH_AJV"], MANIFESTS, schema], input=lines, text=True,
+                              capture_output=True, timeout=TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stdout[-4000:] + done.stderr[-4000:])
 
     def receipts(self):
         lines = self.berth("receipts", "--format", "jsonl").stdout.splitlines()

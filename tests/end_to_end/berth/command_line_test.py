@@ -14,6 +14,8 @@ COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["intents"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
 MANUAL = Path(__file__).parents[3] / "tools" / "berth" / "man" / "berth.1"
+README = Path(__file__).parents[3] / "README.md"
+SHARED = ("--json", "--state-dir", "--config", "--help")
 HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
 
 
@@ -50,10 +52,42 @@ class Help(BerthCase):
 
     def test_every_flag_is_in_the_manual(self):
         manual = MANUAL.read_text().replace("\\-", "-")
+        synopsis = self.synopsis(manual)
+        self.assertEqual(sorted(synopsis), sorted(" ".join(command) for command in COMMANDS))
         for command in COMMANDS:
-            for flag in re.findall(r"^  (--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE):
+            known = synopsis[" ".join(command)]
+            if "Ar option ..." in known:  # those of run
+                known += synopsis["run"]
+            flags = re.findall(r"^  (?:-h, ?)?(--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE)
+            self.assertGreaterEqual(len(flags), 3)
+            for flag in flags:
                 with self.subTest(command=command, flag=flag):
-                    self.assertRegex(manual, rf"Fl {flag[1:]}\b")
+                    self.assertRegex(manual, rf"(?m)^\.It .*Fl {flag[1:]}(?![a-z-])", "is explained")
+                    if flag not in SHARED:
+                        self.assertRegex(known, rf"Fl {flag[1:]}(?![a-z-])", "is in the synopsis of its command")
+
+    def test_the_manual_knows_no_flag_that_the_command_does_not(self):
+        for name, known in self.synopsis(MANUAL.read_text().replace("\\-", "-")).items():
+            text = self.berth(*name.split(), "--help").stdout
+            for flag in re.findall(r"Fl (-[a-z-]+)", known):
+                with self.subTest(command=name, flag=flag):
+                    self.assertRegex(text, rf"(?m)^  -{flag}(?![a-z-])")
+
+    @staticmethod
+    def synopsis(manual):
+        """The synopsis of each command, by its words."""
+        part = manual[manual.index(".Sh SYNOPSIS"):manual.index(".Sh DESCRIPTION")]
+        entries = [entry.strip().split("\n", 1) for entry in part.split("\n.Nm\n")[1:]]
+        return {entry[0].removeprefix(".Cm "): "".join(entry[1:]) for entry in entries}
+
+    def test_the_read_me_says_what_a_run_ends_with_and_where_the_codes_are_listed(self):
+        text = " ".join(README.read_text().split())
+        for words in ("the program's own exit code", "128+n when signal n ended it", "a code from 200 on",
+                      "`berth --help` lists them", "--stream json", "--json", "--open"):
+            self.assertIn(words, text)
+        numbers = [int(number) for _, number in re.findall(r"^  k(\w+) = (\d+),", HEADER.read_text(), re.MULTILINE)]
+        own = [number for number in numbers if number > 1 and number < 129 or number > 143]
+        self.assertEqual(min(own), 200)
 
     def test_the_manual_has_no_errors(self):
         done = subprocess.run(["groff", "-mandoc", "-Tascii", "-ww", str(MANUAL)], text=True,

@@ -42,6 +42,19 @@ class Terminal(BerthCase):
         last = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[-1]
         self.assertRegex(last, r"^berth: \d.* m?s, cost \$0\.05$")
 
+    def test_output_then_what_was_saved_where_then_time_and_cost(self):
+        code = ("import matplotlib.pyplot as plt\nprint('hello')\nplt.plot([1, 2])\n"
+                "chart = {'type': 'bar', 'elements': [{'label': 'a', 'value': 1}]}\n")
+        shown = self.on_terminal("run", self.file("p.py", code), "--output", "out", environment={"NO_COLOR": "1"})
+        lines = re.sub(r"[^\n]*\r|\x1b\[K", "", shown).splitlines()
+        self.assertEqual(lines[:-1], ["hello", "berth: saved out/p-1.json", "berth: saved out/p-1.html",
+                                      "berth: saved out/p-2.png"])
+        self.assertRegex(lines[-1], r"^berth: \d.* m?s, cost \$0\.05$")
+
+    def test_event_lines_on_a_terminal_have_no_progress_between_them(self):
+        shown = self.on_terminal("run", self.file("p.py", "import time\ntime.sleep(2)"), "--stream", "json", "--quiet")
+        self.assertEqual({line[:9] for line in shown.splitlines()}, {'{"event":'})
+
     def test_quiet_is_quiet(self):
         self.assertEqual(self.on_terminal("run", self.file("p.py", "print('hello')"), "--quiet"), "hello\n")
 
