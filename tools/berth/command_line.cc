@@ -71,7 +71,12 @@ CLI::App& add_command(CLI::App& parent, Draft& draft, Options& options, const st
 
 void add_text(CLI::App& app, const std::string& name, std::string& into,
                   const std::string& type, const std::string& description) {
-  app.add_option(name, into, description)->type_name(type);
+  // An empty text is a script's unset variable, never a wish for the default.
+  const auto given = [](const std::string& text) -> Result<std::string> {
+    if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the value is empty");
+    return text;
+  };
+  add_value(app, name, into, given, description)->type_name(type);
 }
 
 void add_run_limits(CLI::App& app, RunOptions& options) {
