@@ -288,8 +288,8 @@ Task<Answer<RunEnd>> Program::run_installer(Sandbox& sandbox, ProgramOutput& sai
   }
   std::function<void(std::string_view)> on_progress;
   if (observer_ != nullptr) {
-    on_progress = [observer = observer_](std::string_view line) {
-      observer->on_stage("install: " + std::string(line));
+    on_progress = [this](std::string_view line) {
+      if (observer_ != nullptr) observer_->on_stage("install: " + std::string(line));
     };
   }
   install::Relay relay(request_.index, said, std::move(on_progress));

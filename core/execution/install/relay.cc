@@ -231,11 +231,10 @@ void Relay::Work::take_line(std::string_view line) {
     return;
   }
   ++requests_;
+  // An installer asks for one thing after another; this is something else.
   if (!executor || requests_ > kRequestsMax || under_way_ >= kUnderWayMax) {
-    // Not worth waiting for: an installer asks for one thing after another.
-    if (pending.size() < 2 * kPendingBytesMax) {
-      push(fmt::format("{} head 429 0 too many requests of one install\n{} end\n", id, id));
-    }
+    broken_ = true;
+    add_problem("too many requests of one install; the index was closed to it");
     return;
   }
   ++under_way_;

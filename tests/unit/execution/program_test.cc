@@ -256,7 +256,7 @@ TEST(Program, PackagesAreInstalledBeforeTheProgramStarts) {
   ASSERT_EQ(sandbox.commands.size(), 2u);
   const std::vector<std::string>& argv = sandbox.commands[0].argv;
   EXPECT_EQ(std::vector<std::string>(argv.begin() + 2, argv.end()),
-            (std::vector<std::string>{"1", "thing==1", "2", "-U", "other"}));
+            (std::vector<std::string>{"direct", "1", "thing==1", "2", "-U", "other"}));
   EXPECT_EQ(sandbox.files.at("/tmp/work/main.py"), "pass\nprint(1)\n");
   EXPECT_EQ(sandbox.phases, (std::vector<std::string>{"send", "install", "run", "collect"}));
 }
