@@ -53,8 +53,18 @@ class Install(unittest.TestCase):
     def test_the_files_are_where_others_expect_them(self):
         for path in ("bin/berth", "lib/berth/providers/local.so", "lib/berth/providers/reference.so",
                      "include/berth/abi.h", "include/berth/provider.hpp",
-                     "share/berth/examples/sales/sales.py", "share/berth/examples/sales/sales.csv"):
+                     "share/berth/examples/sales/sales.py", "share/berth/examples/sales/sales.csv",
+                     "share/berth/chart/page.html", "share/berth/chart/licenses/LICENSE",
+                     "share/berth/schemas/execution-result.schema.json",
+                     "share/berth/schemas/execution-event.schema.json"):
             self.assertTrue((self.prefix / path).is_file(), f"{path} is not installed")
+
+    def test_the_installed_command_saves_pages_that_draw_charts(self):
+        folder = self.state / "charts"
+        done = self.berth("run", "-", "--title", "c", "--output", str(folder),
+                          stdin="chart = {'type': 'bar', 'elements': [{'label': 'a', 'value': 1}]}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"label":"a"', (folder / "c-1.html").read_text())
 
     def test_no_text_and_no_search_path_leads_back_into_the_build(self):
         named = subprocess.run(["grep", "-rlIF", str(BUILD), str(self.prefix)], capture_output=True,
