@@ -85,6 +85,11 @@ def library_rows(report):
             row("an operation of the loaded provider, through its worker",
                 report["operation_in_worker"]["median_ns"] / 1e3, "us", "",
                 goal="at most 15 us", met=report["operation_in_worker"]["median_ns"] <= 15_000)]
+    bulk = report["bulk_output"]
+    ratio = median_ratio(bulk["library"], bulk["cat_wc"])
+    rows.append(row("bulk output to a consumer that keeps it",
+                    statistics.median(bulk["library"]) / 2**20, "MiB/s", "cat into wc -c", ratio,
+                    "at least 0.3", ratio >= 0.3))
     turns = report["durable"]
     raw = [turn["raw_commits_per_second"] for turn in turns]
     rows.append(row("single SQLite commits, synchronous=FULL", statistics.median(raw), "/s"))

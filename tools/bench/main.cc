@@ -1,7 +1,7 @@
 // berth-bench: measures the library and prints one JSON document. tools/bench/run calls it and puts
 // its figures beside those of whole programs.
 //
-//   berth-bench [--turns N] [--seconds S] [--operations N]
+//   berth-bench [--turns N] [--seconds S] [--operations N] [--mebibytes N]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +20,7 @@
 #include "core/store/host_lock.h"
 #include "core/store/sqlite/sqlite_store.h"
 #include "tools/bench/abi_calls.h"
+#include "tools/bench/bulk_output.h"
 #include "tools/bench/durable_executions.h"
 #include "tools/bench/provider_operations.h"
 #include "tools/bench/raw_commits.h"
@@ -32,6 +33,7 @@ constexpr std::array<std::size_t, 3> kInFlight = {1, 8, 64};
 struct Plan {
   int turns = 5;
   int operations = 20'000;
+  std::size_t mebibytes = 256;  // of bulk output, each turn and each way
   double seconds = 1;  // of each measurement of a turn
   std::filesystem::path binary;  // this program's own folder
   std::filesystem::path folder;  // a new one, beside the binaries: the disk that is measured
@@ -102,6 +104,9 @@ Task<Result<boost::json::object>> measure(boost::asio::any_io_executor executor,
                co_await measure_operations(executor, plan, registry::Hosting::kInProcess));
   BERTH_CO_TRY(report["operation_in_worker"],
                co_await measure_operations(executor, plan, registry::Hosting::kWorker));
+  BERTH_CO_TRY(report["bulk_output"],
+               co_await bulk_output(executor, plan.binary.parent_path(), plan.folder, plan.turns,
+                                    plan.mebibytes));
   BERTH_CO_TRY(const Loaded loaded, co_await load(executor, plan, registry::Hosting::kInProcess));
   boost::json::array turns;
   for (int turn = 0; turn < plan.turns; ++turn) {
@@ -141,6 +146,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.05, 60.0));
   app.add_option("--operations", plan.operations, "operations of the loaded provider, each way")
       ->check(CLI::Range(10, 10'000'000));
+  app.add_option("--mebibytes", plan.mebibytes, "bulk output of each turn, each way")
+      ->check(CLI::Range(1, 4096));
   CLI11_PARSE(app, argc, argv);
   plan.binary = std::filesystem::canonical("/proc/self/exe").parent_path();
   plan.folder = plan.binary / ("bench-" + berth::random_hex(8));

@@ -23,13 +23,16 @@ def figure(median_ns):
 class Bench(unittest.TestCase):
     def test_every_figure_is_there_and_greater_than_zero(self):
         done = subprocess.run([str(BUILD / "bin/berth-bench"), "--turns", "2", "--seconds", "0.05",
-                               "--operations", "200"],
+                               "--operations", "200", "--mebibytes", "4"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         for name in ("abi_call", "abi_operation", "operation_in_process", "operation_in_worker"):
             self.assertGreater(report[name]["median_ns"], 0, name)
             self.assertGreaterEqual(report[name]["p99_ns"], report[name]["median_ns"], name)
+        for way in ("library", "cat_wc"):
+            self.assertEqual(len(report["bulk_output"][way]), 2)
+            self.assertTrue(all(rate > 0 for rate in report["bulk_output"][way]), way)
         self.assertEqual(len(report["durable"]), 2)
         for turn in report["durable"]:
             self.assertGreater(turn["raw_commits_per_second"], 0)
@@ -44,11 +47,14 @@ class Bench(unittest.TestCase):
                  for speed in (100, 200, 400)]
         rows = compare.library_rows({"abi_call": figure(2), "abi_operation": figure(200),
                                      "operation_in_process": figure(3000),
-                                     "operation_in_worker": figure(16000), "durable": turns})
+                                     "operation_in_worker": figure(16000), "durable": turns,
+                                     "bulk_output": {"library": [2, 8], "cat_wc": [10, 10]}})
         by_name = {row["name"]: row for row in rows}
         one, many = (by_name[f"durable executions, {n} in flight"] for n in (1, 64))
         self.assertEqual((one["ratio"], one["met"]), (0.5, True))
         self.assertEqual((many["ratio"], many["met"]), (2.5, False))
+        bulk = by_name["bulk output to a consumer that keeps it"]
+        self.assertEqual((bulk["ratio"], bulk["met"]), (0.5, True))
         worker = by_name["an operation of the loaded provider, through its worker"]
         self.assertEqual((worker["value"], worker["met"]), (16.0, False))
 
