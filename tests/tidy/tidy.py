@@ -269,7 +269,7 @@ def check_length(tree):
 
 # Written with one-letter classes so that this file does not contain what it forbids.
 FORBIDDEN_EVERYWHERE = [
-    (re.compile(r"/wor[k]/(main|shared|steering)(?![.\w])|/farm[/-]|/tmp/(bash_job[s]|tea[m])|/roo[t]/"),
+    (re.compile(r"/wor[k]/(main|shared|steering)(?![.\w])|/farm[/-]|/tmp/(bash_job[s]|tea[m])|/roo[t]/\.\w"),
      "names a path of one particular machine"),
     (re.compile(r"deb\.debia[n]\.org|registry\.npmj[s]"), "names the host of a package registry"),
     (re.compile(r"\b(design|reference)/[a-z0-9-]+\.m[d]\b"), "refers to a document outside the tree"),
