@@ -118,7 +118,7 @@ TEST(Manifest, AnotherKindIsRefusedByNameAndNothingElseIsJudged) {
   EXPECT_FALSE(parse_manifest(R"({"kind":"database","id":7})", findings));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].clause, "META-007");
-  EXPECT_THAT(findings[0].found, HasSubstr("\"database\""));
+  EXPECT_THAT(findings[0].claimed, HasSubstr("\"database\""));
 }
 
 TEST(Manifest, WhatVersionOneRequiresIsRequired) {
