@@ -150,6 +150,7 @@ void tell(berth_op op, const std::string& text) {
 
 using Action = void (*)(berth_op op, const std::string& argument);
 
+// Long because it is a table: one entry for each thing a program of this provider can be told to do.
 const std::map<std::string_view, Action>& actions() {
   static const auto* const all = new std::map<std::string_view, Action>{
       {"echo", [](berth_op op, const std::string& text) { tell(op, text); }},
