@@ -39,6 +39,7 @@ class Allocations {
   const LayerReport& layers() const { return layers_; }
   const CgroupTree& cgroups() const { return cgroups_; }
   const Config& config() const { return config_; }
+  const std::string& state_folder() const { return store_.folder(); }
 
   // Makes a sandbox, or answers with the living one of this name and owner; that is nullptr when
   // another process holds it.

@@ -88,6 +88,8 @@ class StateStore {
   // Random, made with the folder, the same for its life: where allocations live.
   const std::string& installation_id() const { return installation_id_; }
 
+  const std::string& folder() const { return folder_; }
+
  private:
   std::string path_of(std::string_view name) const;
   void remove_folder(const std::string& path) const;
