@@ -178,7 +178,7 @@ TEST_F(Reference, AProgramWritesWhatTheScriptSays) {
     "stderr":[{"text":"note"}],"chunkBytes":3,"exitCode":7,"files":[{"path":"/out/result.json","text":"{}"}]},
     {"signal":9}])");
   ASSERT_TRUE(host_.create("berth-1").done());
-  const auto ran = host_.run("ref-berth-1", {.argv = {"python3", "/work/main.py"}});
+  const auto ran = host_.run("ref-berth-1", {.argv = {"python3", "/box/main.py"}});
   EXPECT_EQ(ran.out, "ababababab!");
   EXPECT_EQ(ran.err, "note");
   EXPECT_EQ(ran.get<RunResult>().exit_code, 7);
