@@ -294,7 +294,7 @@ std::string make_uuid() {
   constexpr std::string_view kVariants = "89ab";
   const int digit = hex[16] <= '9' ? hex[16] - '0' : hex[16] - 'a' + 10;
   hex[16] = kVariants[static_cast<std::size_t>(digit) & 3];
-  for (const std::size_t at : {8, 13, 18, 23}) hex.insert(at, "-");
+  for (const std::size_t at : {8U, 13U, 18U, 23U}) hex.insert(at, "-");
   return hex;
 }
 
