@@ -45,6 +45,7 @@ std::filesystem::path find_worker(const std::filesystem::path& installation) {
 struct Host::Parts {
   boost::asio::any_io_executor executor;
   HostOptions options;
+  std::shared_ptr<const PackageIndex> packages;
   std::unique_ptr<registry::Quarantine> quarantine;
   std::unique_ptr<HostLock> lock;
   std::unique_ptr<SqliteStore> store;
@@ -72,20 +73,25 @@ Result<std::unique_ptr<Host>> Host::open(boost::asio::any_io_executor executor,
   if (options.state_dir.empty()) {
     return fail(ErrorKind::kInvalidArgument, "a host needs a state folder, and none is named");
   }
-  std::error_code error;
-  options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
-  if (error) {
-    return fail(ErrorKind::kIo, "cannot tell where the state folder is: " + error.message());
+  if (options.state_dir.is_relative()) {
+    std::error_code error;
+    options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
+    if (error) {
+      return fail(ErrorKind::kIo, "cannot tell where the state folder is: " + error.message());
+    }
   }
-  BERTH_CHECK_OK(prepare_state_dir(options.state_dir));
+  BERTH_CHECK_OK(validate(options.packages));
+  BERTH_CHECK_OK(prepare_state_dir(options.state_dir, options.state_dir_option));
   BERTH_TRY(auto lock, HostLock::acquire(options.state_dir));
   BERTH_TRY(auto store, SqliteStore::open({.path = options.state_dir / "berth.db"}));
   options.search = search_path(options);
+  auto packages = std::make_shared<PackageIndex>(options.packages);
+  if (packages->cache_dir.empty()) packages->cache_dir = options.state_dir / "packages";
   auto quarantine =
       std::make_unique<registry::Quarantine>(options.state_dir / "quarantine.json");
   auto parts = std::make_unique<Parts>(Parts{std::move(executor), std::move(options),
-                                             std::move(quarantine), std::move(lock),
-                                             std::move(store), {}, {}, {}});
+                                             std::move(packages), std::move(quarantine),
+                                             std::move(lock), std::move(store), {}, {}, {}});
   if (parts->options.credits) parts->credits.emplace(*parts->options.credits);
   return std::unique_ptr<Host>(new Host(std::move(parts)));
 }
@@ -117,6 +123,7 @@ plugin::LoadRequest Host::Parts::load_request(const std::string& id) const {
   request.quarantine = quarantine.get();
   request.state_dir = options.state_dir / "providers" / id;
   request.owner_tag = lock->host_tag();
+  request.log_file = options.state_dir / "logs" / (id + ".log");
   request.on_log = options.on_log;
   request.worker = find_worker(options.installation);
   return request;
@@ -146,8 +153,11 @@ Task<Result<HostedProvider*>> Host::load(std::string id,
   co_return provider;
 }
 
+LifecycleServices Host::services_without(Provider& absent) { return parts_->services(absent); }
+
 Task<ExecutionResult> Host::execute(HostedProvider& provider, ExecutionRequest request,
                                     ExecutionObserver* observer, Cancellation& cancellation) {
+  if (request.index == nullptr) request.index = parts_->packages;
   std::optional<LeftoverCleanup> cleanup;
   if (!std::exchange(provider.cleaned_up, true)) {
     const WallTime expiry =

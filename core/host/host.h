@@ -31,6 +31,7 @@
 #include "core/base/task.h"
 #include "core/base/time.h"
 #include "core/execution/execution.h"
+#include "core/execution/install/package_index.h"
 #include "core/lifecycle/store.h"
 #include "core/lifecycle/with_sandbox.h"
 #include "core/plugin/load.h"
@@ -51,7 +52,13 @@ struct HostOptions {
   Money price = Money::micros(50'000);         // of a completed execution
   std::optional<CreditsConfig> credits = {};   // nothing: usage is recorded, nothing is debited
   Duration result_retention = std::chrono::days(30);  // of results, which replays are answered from
-  // What providers log; may be empty.
+  // Where packages come from for requests that name no index themselves. Its files are kept in
+  // `packages` of the state folder unless it says where.
+  PackageIndex packages = {};
+  // What users of this program name the state folder with ("--state-dir"), for errors. May be
+  // empty.
+  std::string state_dir_option = {};
+  // What providers log, beside `logs` of the state folder, which keeps it; may be empty.
   std::function<void(plugin::LogLevel, std::string_view line)> on_log = {};
 };
 
@@ -79,6 +86,10 @@ class Host {
   // The provider with this id, loaded once. `on_progress` hears what is being done; may be empty.
   Task<Result<HostedProvider*>> load(std::string id,
                                      std::function<void(std::string_view step)> on_progress = {});
+
+  // What settles something of a provider that cannot be loaded, by an operator's word alone:
+  // `absent` stands for it, must outlive what is returned, and refuses whatever it is asked.
+  LifecycleServices services_without(Provider& absent);
 
   // Runs one request, whole, as execute() does. Beside the first one with a provider, what dead
   // hosts left behind is looked after: sandboxes that are confirmed and due are deleted, and results

@@ -10,7 +10,7 @@
 
 namespace berth {
 
-Status prepare_state_dir(const std::filesystem::path& dir) {
+Status prepare_state_dir(const std::filesystem::path& dir, std::string_view option) {
   std::error_code error;
   const std::string name = dir.string();
   if (dir.has_parent_path()) std::filesystem::create_directories(dir.parent_path(), error);
@@ -26,8 +26,9 @@ Status prepare_state_dir(const std::filesystem::path& dir) {
   }
   if (info.st_uid != geteuid()) {
     return fail(ErrorKind::kRefused,
-                fmt::format("the state folder '{}' belongs to uid {}, not to uid {}; choose another",
-                            name, info.st_uid, geteuid()));
+                fmt::format("the state folder '{}' belongs to uid {}, not to uid {}; choose "
+                            "another{}{}",
+                            name, info.st_uid, geteuid(), option.empty() ? "" : " with ", option));
   }
   if ((info.st_mode & 022) != 0) {
     return fail(ErrorKind::kRefused,

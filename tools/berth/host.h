@@ -1,4 +1,4 @@
-// Host: the object graph of one command: configuration, state folder, store, clock, providers.
+// Host: what one command works with: its configuration, and the library's host made from it.
 #ifndef BERTH_TOOLS_BERTH_HOST_H_
 #define BERTH_TOOLS_BERTH_HOST_H_
 
@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "core/base/task.h"
-#include "core/lifecycle/with_sandbox.h"
-#include "core/plugin/load.h"
+#include "core/host/host.h"
 #include "tools/berth/context.h"
 #include "tools/berth/failure.h"
 #include "tools/berth/settings.h"
@@ -27,13 +26,8 @@ struct ProviderFiles {
 Tried<Settings> read_settings(const Context& context);
 Tried<ProviderFiles> read_provider_files(const Context& context, const Settings& settings);
 
-// A provider that is loaded, with what the lifecycle needs to work with it.
-struct HostedProvider {
-  std::unique_ptr<plugin::LoadedProvider> loaded;
-  LifecycleServices services;
-};
-
-// Everything of it lives on the loop and must be closed before it is destroyed.
+// The library's host with the exit codes of this program. Everything of it lives on the loop and
+// must be closed before it is destroyed.
 class Host {
  public:
   // Makes the state folder and the store where they are missing.
@@ -50,21 +44,22 @@ class Host {
   Task<Tried<HostedProvider*>> load(std::string id,
                                     std::function<void(std::string_view)> on_progress);
 
-  // What is needed to settle something of a provider that cannot be loaded, by an operator's word
-  // alone: everything that is asked of `absent` is refused.
+  // What settles something of a provider that cannot be loaded, as the library's host says.
   LifecycleServices services_without(Provider& absent);
 
-  // Goes on with what dead hosts left behind, for a provider that load gave: deletes what is
-  // confirmed and due, and drops results that are too old. Quiet; ends early once `stop` is true.
-  Task<void> recover(HostedProvider& provider, std::shared_ptr<const bool> stop);
+  // Refuses a provider that says itself that it does not work here, before anything is recorded.
+  Task<Tried<ExecutionResult>> execute(HostedProvider& provider, ExecutionRequest request,
+                                       ExecutionObserver* observer, Cancellation& cancellation);
 
   // Ends the workers. Sandboxes are not touched.
   Task<void> close();
 
  private:
-  struct Parts;
-  explicit Host(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  Host(Settings settings, std::filesystem::path state_dir, std::unique_ptr<berth::Host> host);
+
+  Settings settings_;
+  std::filesystem::path state_dir_;
+  std::unique_ptr<berth::Host> host_;
 };
 
 }  // namespace berth::cli

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <system_error>
 
 namespace berth::cli {
@@ -65,37 +63,6 @@ Result<std::filesystem::path> choose_state_dir(const std::string& option,
   auto folder = user_folder(environment, "XDG_STATE_HOME", ".local/state");
   if (!folder) return fail(folder.error().with("name a state folder with --state-dir"));
   return folder;
-}
-
-Status prepare_state_dir(const std::filesystem::path& dir) {
-  std::error_code error;
-  const std::string name = dir.string();
-  if (dir.has_parent_path()) std::filesystem::create_directories(dir.parent_path(), error);
-  if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) {
-    return fail(os_error(errno, fmt::format("cannot make the state folder '{}'", name)));
-  }
-  struct stat info {};
-  if (stat(dir.c_str(), &info) != 0) {
-    return fail(os_error(errno, fmt::format("cannot look at the state folder '{}'", name)));
-  }
-  if (!S_ISDIR(info.st_mode)) {
-    return fail(ErrorKind::kIo, fmt::format("the state folder '{}' is not a folder", name));
-  }
-  if (info.st_uid != geteuid()) {
-    return fail(ErrorKind::kRefused,
-                fmt::format("the state folder '{}' belongs to uid {}, not to uid {}; choose another "
-                            "with --state-dir",
-                            name, info.st_uid, geteuid()));
-  }
-  if ((info.st_mode & 022) != 0) {
-    return fail(ErrorKind::kRefused,
-                fmt::format("the state folder '{}' can be written by others (mode {:o}); chmod 700 it",
-                            name, info.st_mode & 07777));
-  }
-  if (access(dir.c_str(), R_OK | W_OK | X_OK) != 0) {
-    return fail(os_error(errno, fmt::format("cannot write the state folder '{}'", name)));
-  }
-  return {};
 }
 
 Result<ConfigPlace> choose_config_file(const std::string& option,

@@ -17,10 +17,6 @@ using EnvironmentLookup = std::function<const char*(const char*)>;
 Result<std::filesystem::path> choose_state_dir(const std::string& option,
                                                const EnvironmentLookup& environment);
 
-// Makes it (mode 0700) where it is missing, and refuses one that others can write or that belongs
-// to someone else: what is in it decides what is deleted and what is paid.
-Status prepare_state_dir(const std::filesystem::path& dir);
-
 struct ConfigPlace {
   std::filesystem::path path;
   bool must_exist = false;  // named by --config
