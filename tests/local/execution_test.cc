@@ -70,8 +70,8 @@ TEST(Execution, NodeHasWhatOrdinaryProgramsUse) {
   const auto sandbox = machine.sandbox();
   const char* const programs[] = {
       "const {Worker} = require('worker_threads'); new Worker('1', {eval: true}).on('exit', process.exit)",
-      "const http = require('http'); const s = http.createServer((q, r) => r.end('x')).listen(0, () => "
-      "fetch('http://localhost:' + s.address().port).then(r => r.text()).then(t => process.exit(t === 'x' ? 0 : 1)))",
+      ("const http = require('http'); const s = http.createServer((q, r) => r.end('x')).listen(0, () => "
+      "fetch('http://localhost:' + s.address().port).then(r => r.text()).then(t => process.exit(t === 'x' ? 0 : 1)))"),
       "require('child_process').execSync('true')",
       "require('fs').promises.writeFile('/tmp/a', 'x')",
       "require('zlib').gzip('x', (error) => process.exit(error ? 1 : 0))",
