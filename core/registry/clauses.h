@@ -1,6 +1,39 @@
-// The contract's clauses that the loader cites. sdk/docs/CONTRACT.md has their words.
+// The contract's clauses: their words, from sdk/docs/CONTRACT.md, and the names of those the loader cites.
 #ifndef BERTH_CORE_REGISTRY_CLAUSES_H_
 #define BERTH_CORE_REGISTRY_CLAUSES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::registry {
+
+// One clause in the contract's own words, Markdown and all. All are sentences; none is empty.
+struct Clause {
+  std::string id;           // "META-003"
+  std::string text;         // what it asks
+  std::string why;          // what it is for
+  std::string enforced_by;  // "loader", "host, case", ...
+  std::string remedy;       // what to do about a breach
+};
+
+// Every clause of a contract written like sdk/docs/CONTRACT.md, in its order.
+std::vector<Clause> parse_clauses(std::string_view contract);
+
+// Those of the contract this host was built with; parsed once.
+const std::vector<Clause>& clauses();
+
+// The clause of this id; nullptr when the contract has none.
+const Clause* find_clause(std::string_view id);
+
+// The same for a person: id, text, reason, who enforces it and the remedy, without Markdown's marks.
+std::string explain(const Clause& clause);
+
+namespace embedded {
+std::string_view contract_md();
+}  // namespace embedded
+
+}  // namespace berth::registry
 
 namespace berth::registry::clause {
 

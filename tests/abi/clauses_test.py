@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Every clause that a source cites stands in the contract, and the contract says each thing once.
+"""Every clause that a source cites stands in the contract, and the contract says each thing once, with its
+reason and with what to do about a breach.
 
 usage: clauses_test.py ROOT            checks the tree
        clauses_test.py ROOT --self     proves that the check can fail
@@ -16,24 +17,29 @@ FOLDERS = ("sdk/include", "sdk/docs", "sdk/template", "core", "plugins", "tools"
 ENFORCERS = re.compile(r"(loader|host|case|no one|provider)")
 
 
-def rows(contract):
-    """(clause, text, enforced by) of every row that defines a clause."""
+def rows(contract, width):
+    """The cells of every row of `width` cells that begins with a clause."""
     for line in contract.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if line.startswith("|") and len(cells) == 4 and CITED.fullmatch(cells[0]):
-            yield cells[0], cells[1], cells[3]
+        if line.startswith("|") and len(cells) == width and CITED.fullmatch(cells[0]):
+            yield cells
 
 
 def findings(contract, sources):
     defined = {}
-    for clause, text, enforcer in rows(contract):
+    for clause, text, why, enforcer in rows(contract, 4):
         if clause in defined:
             yield f"{clause} is defined twice"
         if not text:
             yield f"{clause} says nothing"
+        if not why:
+            yield f"{clause} does not say why it is there"
         if not ENFORCERS.match(enforcer):
             yield f"{clause} does not say who enforces it"
         defined[clause] = text
+    remedies = dict(rows(contract, 2))
+    for clause in sorted(set(defined) ^ {clause for clause, remedy in remedies.items() if remedy}):
+        yield f"{clause} is a clause without a remedy, or a remedy without a clause"
     if not defined:
         yield "the contract defines no clause"
     for area in AREAS:
@@ -56,7 +62,10 @@ def self_test(contract):
         "a clause nobody defined": (contract, [("a.cc", "see [OP-" + "999]")]),
         "a clause defined twice": (contract + "\n| OP-001 | again | why | host |\n", []),
         "a clause without text": (contract + "\n| OP-998 |  | why | host |\n", []),
-        "a clause nobody enforces": (contract + "\n| OP-997 | text | why | |\n", []),
+        "a clause nobody enforces": (contract + "\n| OP-997 | text | why | |\n| OP-997 | mend |\n", []),
+        "a clause without a reason": (contract + "\n| OP-996 | text | | host |\n| OP-996 | mend |\n", []),
+        "a clause without a remedy": (contract + "\n| OP-995 | text | why | host |\n", []),
+        "a remedy without a clause": (contract + "\n| OP-994 | mend |\n", []),
         "an empty contract": ("", []),
     }
     return [name for name, (text, sources) in wrong.items() if not list(findings(text, sources))]
@@ -70,7 +79,7 @@ def main():
         print("\n".join(f"not noticed: {name}" for name in missed) or "every planted fault was noticed")
         return 1 if missed else 0
     found = list(findings(contract, sources_of(root)))
-    print("\n".join(found) or f"{len(list(rows(contract)))} clauses, every citation resolves")
+    print("\n".join(found) or f"{len(list(rows(contract, 4)))} clauses, every citation resolves")
     return 1 if found else 0
 
 

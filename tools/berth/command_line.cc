@@ -145,20 +145,30 @@ void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
   add_run_place(app, options);
 }
 
-void add_provider(CLI::App& parent, Draft& draft, ProviderListOptions& list,
-                  ProviderInspectOptions& inspect) {
+struct ProviderCommands {
+  ProviderListOptions list;
+  ProviderInspectOptions inspect;
+  ProviderExplainOptions explain;
+};
+
+void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
   CLI::App& group = *parent.add_subcommand("provider", "See which providers there are");
   group.require_subcommand(1);
   group.footer(std::string(kProviderFooter));
-  add_command(group, draft, list, "list",
+  add_command(group, draft, options.list, "list",
               "List the search path: what was found, shadowed, refused or quarantined, and why",
               kProviderListFooter);
-  CLI::App& app = add_command(group, draft, inspect, "inspect",
-                              "Judge one provider without running any of its code",
-                              kProviderInspectFooter);
-  app.add_option("SUBJECT", inspect.subject, "a shared object, or the id of an installed provider")
+  CLI::App& inspect = add_command(group, draft, options.inspect, "inspect",
+                                  "Judge one provider without running any of its code",
+                                  kProviderInspectFooter);
+  inspect.add_option("SUBJECT", options.inspect.subject, "a shared object, or the id of an installed provider")
       ->type_name("FILE|ID")
       ->required();
+  CLI::App& explain = add_command(group, draft, options.explain, "explain",
+                                  "Say what a clause of the contract asks, why, and what to do",
+                                  kProviderExplainFooter);
+  explain.add_option("CLAUSE", options.explain.clause,
+                     "as refusals cite it, such as META-003 (default: a list of all)");
 }
 
 void add_intents(CLI::App& parent, Draft& draft, IntentsOptions& options) {
@@ -359,8 +369,7 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   Draft draft;
   draft.now = now;
   RunOptions run;
-  ProviderListOptions list;
-  ProviderInspectOptions inspect;
+  ProviderCommands provider;
   IntentsOptions intents;
   SessionRetireOptions retire;
   ReconcileOptions reconcile;
@@ -371,7 +380,7 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   CreditsCommands credits;
   add_run(root, draft, run);
   add_document(root, draft, document);
-  add_provider(root, draft, list, inspect);
+  add_provider(root, draft, provider);
   add_intents(root, draft, intents);
   add_session(root, draft, retire);
   add_reconcile(root, draft, reconcile);

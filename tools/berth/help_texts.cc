@@ -33,7 +33,8 @@ limit did), 130 after Ctrl-C, and 200 or more when berth itself failed; see
 
 constexpr std::string_view kProviderFooter = R"(Examples:
   berth provider list
-  berth provider inspect local)";
+  berth provider inspect local
+  berth provider explain META-003)";
 
 constexpr std::string_view kProviderListFooter = R"(Examples:
   berth provider list
@@ -48,6 +49,13 @@ constexpr std::string_view kProviderInspectFooter = R"(Examples:
 Reads the file's notes, exports, needed libraries and hardening; loads and runs
 nothing. Ends with 1 when berth would refuse to load it; all reasons are listed,
 each with the clause of the contract it breaks.)";
+
+constexpr std::string_view kProviderExplainFooter = R"(Examples:
+  berth provider explain LOAD-003
+  berth provider explain
+      every clause with who enforces it
+
+A refusal, a log line and a conformance report cite clauses.)";
 
 constexpr std::string_view kIntentsFooter = R"(Examples:
   berth intents --unresolved

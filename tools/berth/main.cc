@@ -25,6 +25,9 @@ struct Dispatch {
   Task<int> operator()(ProviderInspectOptions& options) {
     return inspect_provider(context, std::move(options));
   }
+  Task<int> operator()(ProviderExplainOptions& options) {
+    return explain_clause(context, std::move(options));
+  }
   Task<int> operator()(IntentsOptions& options) { return show_intents(context, std::move(options)); }
   Task<int> operator()(SessionRetireOptions& options) {
     return retire_session(context, std::move(options));

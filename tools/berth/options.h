@@ -53,6 +53,10 @@ struct ProviderInspectOptions {
   std::string subject;  // a path, or a provider's id
 };
 
+struct ProviderExplainOptions {
+  std::string clause;  // empty: all of them
+};
+
 struct IntentsOptions {
   std::string name;
   std::string owner;
@@ -143,8 +147,8 @@ struct DoctorOptions {
 struct VersionOptions {};
 
 using CommandOptions =
-    std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, IntentsOptions,
-                 SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
+    std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, ProviderExplainOptions,
+                 IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions>;

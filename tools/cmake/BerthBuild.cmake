@@ -34,6 +34,26 @@ if(MOLD_PROGRAM AND NOT BERTH_SANITIZE)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# berth_embed(target HEADER core/a.h NAMESPACE berth::a FILES file ...): the target carries the bytes of the
+# files with it, and defines what HEADER declares: a `std::string_view a_py();` for a file a.py.
+set(BERTH_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/embed.cmake")
+function(berth_embed target)
+  cmake_parse_arguments(ARG "" "HEADER;NAMESPACE" "FILES" ${ARGN})
+  set(files)
+  foreach(file IN LISTS ARG_FILES)
+    get_filename_component(file "${file}" ABSOLUTE)
+    list(APPEND files "${file}")
+  endforeach()
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${target}_embedded.cc")
+  string(REPLACE ";" "$<SEMICOLON>" argument "${files}")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DHEADER=${ARG_HEADER}"
+            "-DNAMESPACE=${ARG_NAMESPACE}" "-DFILES=${argument}" -P "${BERTH_EMBED_SCRIPT}"
+    DEPENDS ${files} "${BERTH_EMBED_SCRIPT}"
+    COMMENT "Embedding the files of ${target}" VERBATIM)
+  target_sources(${target} PRIVATE "${output}")
+endfunction()
+
 # A GoogleTest binary named after its module: berth_test(lifecycle_test SOURCES a_test.cc LIBS berth_lifecycle).
 function(berth_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})

@@ -9,7 +9,7 @@ from pathlib import Path
 import cli
 from cli import BerthCase
 
-COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["intents"],
+COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]

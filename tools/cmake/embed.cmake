@@ -1,14 +1,15 @@
-# cmake -DOUTPUT=harness_bytes.cc -DFILES="a.py;b.cjs" -P embed.cmake
-# Turns files into byte arrays of C++: the library carries its harnesses with it.
-set(text "// Made by embed.cmake.\n#include \"core/execution/harness.h\"\n\nnamespace berth::harness {\nnamespace {\n")
+# cmake -DOUTPUT=bytes.cc -DHEADER=core/a.h -DNAMESPACE=berth::a -DFILES="a.py;B.md" -P embed.cmake
+# Turns files into byte arrays of C++, each with a function named after its file: a_py(), b_md().
+set(text "// Made by embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\nnamespace {\n")
 set(accessors "")
 foreach(file IN LISTS FILES)
   get_filename_component(name "${file}" NAME)
+  string(TOLOWER "${name}" name)
   string(MAKE_C_IDENTIFIER "${name}" symbol)
   file(READ "${file}" hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
   string(APPEND text "constexpr unsigned char k_${symbol}[] = {${bytes}0x00};\n")
   string(APPEND accessors "std::string_view ${symbol}() {\n  return {reinterpret_cast<const char*>(k_${symbol}), sizeof(k_${symbol}) - 1};\n}\n")
 endforeach()
-string(APPEND text "}  // namespace\n\n${accessors}\n}  // namespace berth::harness\n")
+string(APPEND text "}  // namespace\n\n${accessors}\n}  // namespace ${NAMESPACE}\n")
 file(WRITE "${OUTPUT}" "${text}")
