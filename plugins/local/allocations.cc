@@ -158,7 +158,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   making.limits.disk_bytes = disk_within_memory(making.limits);
   check_request(spec, making.limits);
   refuse_missing_layers();
-  making.skipped = layers_.missing;
+  making.skipped = layers_.missing | config_.left_out;
   const bool wants_cgroup = spec.limits.memory_bytes != 0 || spec.limits.cpu_millis != 0;
   if (wants_cgroup && (making.skipped & bit(Layer::kCgroup)) != 0) {
     throw Failure::rejected(Code::kUnsupported,

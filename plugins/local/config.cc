@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::size_t kListMaxItems = 64;
 
-// The layers the rest can do without. The others are what a sandbox is.
-constexpr Layer kAcceptable[] = {Layer::kNet,     Layer::kIpc,      Layer::kUts,
-                                 Layer::kTime,    Layer::kSeccomp,  Layer::kLandlock,
-                                 Layer::kCgroup,  Layer::kCgroupNamespace};
-
 constexpr std::uint64_t kMebibyte = 1u << 20;
 
 void skip_space(std::string_view* text) {
@@ -127,10 +122,11 @@ std::optional<std::vector<std::string>> json_strings(std::string_view text) {
 }
 
 std::optional<Layer> acceptable_layer(std::string_view name) {
-  const auto found = std::find_if(std::begin(kAcceptable), std::end(kAcceptable),
-                                  [&](Layer layer) { return name == layer_name(layer); });
-  if (found == std::end(kAcceptable)) return std::nullopt;
-  return *found;
+  for (std::uint32_t i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (name == layer_name(layer) && (kAcceptableLayers & bit(layer)) != 0) return layer;
+  }
+  return std::nullopt;
 }
 
 std::string layer_names(std::uint32_t layers) {

@@ -15,6 +15,9 @@ namespace berth::local {
 
 struct Config {
   std::uint32_t accepted_missing = 0;  // bits of Layer
+  // Bits of Layer to leave out although they work here, so that a test can show what each stops. No key
+  // sets it, and the helper a provider carries refuses to leave out what is not acceptable.
+  std::uint32_t left_out = 0;
   std::string cgroup_parent;           // inside every hierarchy; empty: where this process is
   std::uint32_t identity_base = 0;
   std::uint32_t identity_count = 0;

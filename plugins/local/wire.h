@@ -49,6 +49,12 @@ inline constexpr std::uint32_t kLayerCount = 14;
 
 constexpr std::uint32_t bit(Layer layer) { return 1u << static_cast<std::uint32_t>(layer); }
 
+// The layers the rest can do without, where the configuration accepts it. The others are what a sandbox
+// is.
+inline constexpr std::uint32_t kAcceptableLayers =
+    bit(Layer::kNet) | bit(Layer::kIpc) | bit(Layer::kUts) | bit(Layer::kCgroupNamespace) |
+    bit(Layer::kTime) | bit(Layer::kSeccomp) | bit(Layer::kLandlock) | bit(Layer::kCgroup);
+
 constexpr const char* layer_name(Layer layer) {
   switch (layer) {
     case Layer::kUser: return "user";

@@ -370,6 +370,20 @@ TEST(Containment, AMissingLayerIsNamedAndRefusedUntilItIsAccepted) {
   EXPECT_NE(record->layers.find("seccomp"), std::string::npos);
 }
 
+TEST(Containment, NoCallerLeavesOutALayerThatASandboxCannotDoWithout) {
+  for (const Layer layer : {Layer::kUser, Layer::kPid, Layer::kMount, Layer::kCapabilities,
+                            Layer::kRlimit, Layer::kDescriptors}) {
+    Config config = default_config();
+    config.left_out = bit(layer);
+    config.accepted_missing = bit(layer);
+    Machine machine(config);
+    const auto refusal = failure_of([&] { machine.sandbox(); });
+    ASSERT_TRUE(refusal) << layer_name(layer);
+    EXPECT_NE(refusal->message().find("what no sandbox can do without"), std::string::npos)
+        << refusal->message();
+  }
+}
+
 TEST(Containment, MemoryOfEveryKindIsBoundedAndTheSandboxGoesOn) {
   Config config = default_config();
   config.limits.memory_bytes = 48u << 20;

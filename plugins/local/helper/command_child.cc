@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "helper/layers.h"
+
 namespace berth::local {
 namespace {
 
@@ -112,9 +114,19 @@ int execute(char** argv, char** environment) {
   }
 }
 
+// Everything but the three streams goes at the exec, the report pipe with it.
+bool keep_three_descriptors(std::uint32_t skipped_layers) {
+  if (wanted(skipped_layers, Layer::kDescriptors)) {
+    return syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0;
+  }
+  constexpr int kHighest = 64;
+  for (int fd = 3; fd < kHighest; ++fd) fcntl(fd, F_SETFD, 0);
+  return true;
+}
+
 }  // namespace
 
-void become_command(const Run& request, const int* fds, int report) {
+void become_command(const Run& request, std::uint32_t skipped_layers, const int* fds, int report) {
   setsid();
   const std::size_t size = request.arguments_bytes;
   if (request.argument_count == 0 || size == 0 || size > kArgumentsMaxBytes) {
@@ -141,13 +153,12 @@ void become_command(const Run& request, const int* fds, int report) {
     if (dup2(fds[1 + target], target) < 0) give_up(report, Step::kDescriptors, errno);
   }
   if (chdir(folder) != 0) give_up(report, Step::kFolder, errno);
-  if (!apply_limits(request)) give_up(report, Step::kLimits, errno);
+  if (wanted(skipped_layers, Layer::kRlimit) && !apply_limits(request)) {
+    give_up(report, Step::kLimits, errno);
+  }
   umask(022);
   forget_signals();
-  // Everything but the three streams goes at the exec, the report pipe with it.
-  if (syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) != 0) {
-    give_up(report, Step::kDescriptors, errno);
-  }
+  if (!keep_three_descriptors(skipped_layers)) give_up(report, Step::kDescriptors, errno);
   give_up(report, Step::kExec, execute(argv, environment));
 }
 

@@ -18,7 +18,8 @@ struct ChildReport {
 
 // `arguments` is a memfd: working folder, argv and environment as strings ended by NUL. The
 // descriptors are the ones the provider attached, in its order.
-[[noreturn]] void become_command(const Run& request, const int* fds, int report);
+[[noreturn]] void become_command(const Run& request, std::uint32_t skipped_layers, const int* fds,
+                                 int report);
 
 [[noreturn]] void receive_file(const PutRequest& request, int from, int report);
 [[noreturn]] void send_file(const GetRequest& request, int to, int report);

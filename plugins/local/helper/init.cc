@@ -35,7 +35,8 @@ std::uint64_t reaped_cpu_ns() {
 
 class Init {
  public:
-  Init(int socket, int signals, int timer) : socket_(socket), signals_(signals), timer_(timer) {}
+  Init(int socket, int signals, int timer, std::uint32_t skipped_layers)
+      : socket_(socket), signals_(signals), timer_(timer), skipped_layers_(skipped_layers) {}
 
   [[noreturn]] void serve() {
     pollfd watched[3] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {timer_, POLLIN, 0}};
@@ -103,7 +104,7 @@ class Init {
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return fail_start(errno);
     const pid_t child = fork();
     if (child == 0) {
-      if (run != nullptr) become_command(*run, message.fds, report[1]);
+      if (run != nullptr) become_command(*run, skipped_layers_, message.fds, report[1]);
       if (put != nullptr) receive_file(*put, message.fds[0], report[1]);
       send_file(*get, message.fds[0], report[1]);
     }
@@ -173,6 +174,7 @@ class Init {
   const int socket_;
   const int signals_;
   const int timer_;
+  const std::uint32_t skipped_layers_;
   bool active_ = false;
   bool main_ended_ = false;
   bool is_command_ = false;
@@ -228,7 +230,7 @@ void run_init(const Create& request, int socket) {
   ready.landlock_abi = result.landlock_abi;
   ready.failure = result.failure;
   if (send_message(socket, ready) != 0 || result.failure.error != 0) _exit(1);
-  Init(socket, signals, timer).serve();
+  Init(socket, signals, timer, request.skipped_layers).serve();
 }
 
 }  // namespace berth::local

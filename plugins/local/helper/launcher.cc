@@ -21,6 +21,7 @@
 #include "helper/channel.h"
 #include "helper/init.h"
 #include "helper/landlock.h"
+#include "helper/layers.h"
 #include "helper/sandbox_setup.h"
 
 #ifndef CLONE_NEWTIME
@@ -212,6 +213,8 @@ class Launcher {
     int pidfd = -1;
     if (!take_parts(request, message, &parts)) {
       answer.failure = make_failure(Layer::kDescriptors, EINVAL, "reading the description");
+    } else if ((request.skipped_layers & ~kMayBeOff) != 0) {
+      answer.failure = make_failure(Layer::kUser, EINVAL, "leaving out what no sandbox can do without");
     } else {
       pidfd = start(request, parts, &answer);
     }
@@ -226,9 +229,9 @@ class Launcher {
       answer->failure = make_failure(Layer::kDescriptors, errno, "making the gate");
       return -1;
     }
-    std::uint64_t flags = CLONE_NEWUSER;
+    std::uint64_t flags = wanted(request.skipped_layers, Layer::kUser) ? CLONE_NEWUSER : 0;
     for (const NamespaceFlag& item : kCloned) {
-      if ((request.skipped_layers & bit(item.layer)) == 0) flags |= item.flag;
+      if (wanted(request.skipped_layers, item.layer)) flags |= item.flag;
     }
     int pidfd = -1;
     const pid_t child = clone_process(flags, parts.unified, &pidfd);
@@ -264,6 +267,7 @@ class Launcher {
       const int error = write_decimal(parts.procs[i], child);
       if (error != 0) return make_failure(Layer::kCgroup, error, "joining the control groups");
     }
+    if (!wanted(request.skipped_layers, Layer::kUser)) return LayerFailure{};
     if (request.privileged == 0) {
       const int error = write_process_file(child, "setgroups", "deny");
       if (error != 0) return make_failure(Layer::kUser, error, "giving up group changes");
@@ -284,7 +288,7 @@ class Launcher {
     const int user = try_namespace(0);
     if (user != 0) return make_failure(Layer::kUser, user, "making the user namespace");
     for (const NamespaceFlag& item : kCloned) {
-      if ((request.skipped_layers & bit(item.layer)) != 0) continue;
+      if (!wanted(request.skipped_layers, item.layer)) continue;
       const int one = try_namespace(item.flag);
       if (one != 0) return make_failure(item.layer, one, "making the namespace");
     }

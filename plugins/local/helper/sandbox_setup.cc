@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "helper/landlock.h"
+#include "helper/layers.h"
 #include "helper/root_tree.h"
 #include "helper/syscall_filter.h"
 
@@ -95,6 +96,19 @@ int drop_capabilities() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
 }
 
+// Without the layer, programs have what the user namespace gives its first process.
+int keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (syscall(SYS_capget, &header, data) != 0) return errno;
+  for (__user_cap_data_struct& half : data) half.inheritable = half.permitted;
+  if (syscall(SYS_capset, &header, data) != 0) return errno;
+  for (unsigned long capability = 0; capability < 64; ++capability) {
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+  }
+  return 0;
+}
+
 int install_filter() {
   static SyscallFilter filter;
   if (!build_syscall_filter(&filter)) return E2BIG;
@@ -106,11 +120,10 @@ class Walls {
  public:
   explicit Walls(std::uint32_t skipped) : skipped_(skipped) {}
 
-  bool wants(Layer layer) const { return (skipped_ & bit(layer)) == 0; }
+  bool wants(Layer layer) const { return good() && wanted(skipped_, layer); }
   bool good() const { return result_.failure.error == 0; }
 
   void done(Layer layer, int error, const char* doing) {
-    if (!good()) return;
     if (error != 0) {
       result_.failure = make_failure(layer, error, doing);
     } else {
@@ -132,14 +145,18 @@ void build_tree(const Create& request, Walls* walls) {
 }
 
 void close_privileges(Walls* walls) {
-  walls->done(Layer::kCapabilities, drop_capabilities(), "dropping every capability");
-  if (walls->good() && walls->wants(Layer::kLandlock)) {
+  if (walls->wants(Layer::kCapabilities)) {
+    walls->done(Layer::kCapabilities, drop_capabilities(), "dropping every capability");
+  } else if (walls->good()) {
+    keep_capabilities();
+  }
+  if (walls->wants(Layer::kLandlock)) {
     const int level = landlock_level();
     walls->done(Layer::kLandlock, level < 0 ? -level : confine_with_landlock(level),
                 "confining files and sockets");
     if (walls->good()) walls->result().landlock_abi = static_cast<std::uint32_t>(level);
   }
-  if (walls->good() && walls->wants(Layer::kSeccomp)) {
+  if (walls->wants(Layer::kSeccomp)) {
     walls->done(Layer::kSeccomp, install_filter(), "installing the system call filter");
   }
 }
@@ -156,34 +173,40 @@ LayerFailure make_failure(Layer layer, int error, const char* doing) {
 
 SetupResult set_up_sandbox(const Create& request) {
   Walls walls(request.skipped_layers);
-  walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
-  if (walls.good()) build_tree(request, &walls);
-  walls.done(Layer::kPid, getpid() == 1 ? 0 : EINVAL, "being process 1");
-  if (walls.good() && walls.wants(Layer::kUts)) {
+  if (walls.wants(Layer::kUser)) {
+    walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
+  }
+  if (walls.wants(Layer::kMount)) build_tree(request, &walls);
+  if (walls.wants(Layer::kPid)) {
+    walls.done(Layer::kPid, getpid() == 1 ? 0 : EINVAL, "being process 1");
+  }
+  if (walls.wants(Layer::kUts)) {
     const std::size_t size = strnlen(request.host_name, sizeof(request.host_name));
     walls.done(Layer::kUts, sethostname(request.host_name, size) == 0 ? 0 : errno,
                "naming the host");
   }
-  if (walls.good() && walls.wants(Layer::kNet)) {
+  if (walls.wants(Layer::kNet)) {
     walls.done(Layer::kNet, raise_loopback(), "raising the loopback interface");
   }
-  if (walls.good() && walls.wants(Layer::kIpc)) walls.done(Layer::kIpc, 0, "");
-  if (walls.good() && walls.wants(Layer::kTime)) {
+  if (walls.wants(Layer::kIpc)) walls.done(Layer::kIpc, 0, "");
+  if (walls.wants(Layer::kTime)) {
     walls.done(Layer::kTime, enter_time_namespace(), "setting the clocks of the sandbox");
   }
-  if (walls.good() && walls.wants(Layer::kCgroupNamespace)) {
+  if (walls.wants(Layer::kCgroupNamespace)) {
     walls.done(Layer::kCgroupNamespace, unshare(CLONE_NEWCGROUP) == 0 ? 0 : errno,
                "entering a control group namespace");
   }
-  if (walls.good() && walls.wants(Layer::kCgroup)) walls.done(Layer::kCgroup, 0, "");
-  if (walls.good()) {
+  if (walls.wants(Layer::kCgroup)) walls.done(Layer::kCgroup, 0, "");
+  if (walls.wants(Layer::kRlimit)) {
     walls.done(Layer::kRlimit, write_text("/proc/self/oom_score_adj", kOomScore),
                "preferring the sandbox when memory runs out");
   }
   if (walls.good()) close_privileges(&walls);
   // From here on nothing of the same identity can trace the init or read its memory or descriptors.
-  walls.done(Layer::kDescriptors, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno,
-             "making the init untraceable");
+  if (walls.wants(Layer::kDescriptors)) {
+    walls.done(Layer::kDescriptors, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno,
+               "making the init untraceable");
+  }
   return walls.result();
 }
 
