@@ -94,6 +94,59 @@ TEST(Files, AWriteStaysInsideWhateverLinksSay) {
   }
 }
 
+TEST(Files, AFolderMayBeALinkInsideAndAFileNever) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  shell(*sandbox, "mkdir real; ln -s real near; ln -s /proc/self/root far; ln -s /tmp/made made");
+  put(*sandbox, "/workspace/near/deep/file", "x");
+  put(*sandbox, "/var/tmp/file", "y");
+  EXPECT_EQ(shell(*sandbox, "cat real/deep/file /tmp/file").out, "xy");
+  EXPECT_EQ(get(*sandbox, "/workspace/near/deep/file"), "x");
+  for (const char* path : {"/workspace/far/tmp/made/file", "/workspace/far/tmp/file", "/workspace/made/file"}) {
+    EXPECT_TRUE(failure_of([&] { put(*sandbox, path, "x"); })) << path;
+  }
+  EXPECT_EQ(shell(*sandbox, "ls /tmp").out, "file\n") << "no folder is made through a link that leads nowhere";
+}
+
+TEST(Files, AHardLinkIsAFileAndADeviceIsNone) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  shell(*sandbox, "echo -n one > one; ln one two; mkfifo pipe");
+  EXPECT_EQ(get(*sandbox, "/workspace/two"), "one");
+  put(*sandbox, "/workspace/two", "new");
+  EXPECT_EQ(get(*sandbox, "/workspace/one"), "one") << "the name was replaced, not the file behind it";
+  put(*sandbox, "/workspace/pipe", "now a file");
+  EXPECT_EQ(get(*sandbox, "/workspace/pipe"), "now a file");
+  for (const char* path : {"/dev/null", "/dev/full", "/proc/version", "/workspace"}) {
+    EXPECT_TRUE(failure_of([&] { put(*sandbox, path, "x"); })) << path;
+  }
+  EXPECT_EQ(shell(*sandbox, "echo x > /dev/null && echo fine").out, "fine\n");
+}
+
+TEST(Files, NoProgramRunsWhileAFileMoves) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  std::atomic<bool> begun{false};
+  std::thread swapper([&] {
+    begun = true;
+    python(*sandbox,
+           "import os, time\n"
+           "os.mkdir('folder'); os.mkdir('other'); os.symlink('/etc', 'link')\n"
+           "end = time.monotonic() + 0.3\n"
+           "while time.monotonic() < end:\n"
+           "  os.rename('folder', 'kept'); os.rename('link', 'folder')\n"
+           "  os.rename('folder', 'link'); os.rename('kept', 'folder')\n");
+  });
+  EXPECT_TRUE(eventually([&] { return begun.load(); }));
+  for (int i = 0; i < 20; ++i) {
+    failure_of([&] { put(*sandbox, "/workspace/folder/file", "x"); });
+    const auto failure = failure_of([&] { EXPECT_EQ(get(*sandbox, "/workspace/folder/passwd"), "none"); });
+    EXPECT_TRUE(failure) << "a file of /etc was read through the swapped folder";
+  }
+  swapper.join();
+  EXPECT_EQ(shell(*sandbox, "cat folder/file").out, "x");
+}
+
 TEST(Files, AWriteIsWholeOrNotAtAll) {
   Config config = default_config();
   config.limits.disk_bytes = 4u << 20;

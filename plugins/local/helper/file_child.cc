@@ -25,14 +25,29 @@ constexpr std::size_t kPieceBytes = 65536;
   finish(report, ChildReport{step, error, 0, 0, 0});
 }
 
-// The root of the sandbox is the bound, /proc's links into other processes are not followed, and the
-// last part of a path is never a link.
+// The root of the sandbox is the bound, and /proc's links into other processes are not followed.
 int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t mode) {
   open_how how{};
-  how.flags = flags | O_CLOEXEC | O_NOFOLLOW;
+  how.flags = flags | O_CLOEXEC;
   how.mode = mode;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   return static_cast<int>(syscall(SYS_openat2, folder, path, &how, sizeof(how)));
+}
+
+int open_folder(int root, const char* path) {
+  return open_beneath(root, path[0] == '\0' ? "/" : path, O_DIRECTORY | O_PATH, 0);
+}
+
+// Makes the last folder of `path` in the one above it, unless something is there.
+void make_folder(int root, char* path) {
+  char* const slash = std::strrchr(path, '/');
+  *slash = '\0';
+  const int above = open_folder(root, path);
+  if (above >= 0) {
+    mkdirat(above, slash + 1, 0755);
+    close(above);
+  }
+  *slash = '/';
 }
 
 // Opens the folder a file goes into, making what is missing. `path` is cut at its last slash.
@@ -46,11 +61,11 @@ int open_parent(int root, char* path, const char** name) {
   *slash = '\0';
   for (char* at = path; (at = std::strchr(at + 1, '/')) != nullptr;) {
     *at = '\0';
-    mkdirat(root, path + 1, 0755);
+    make_folder(root, path);
     *at = '/';
   }
-  if (path[0] != '\0') mkdirat(root, path + 1, 0755);
-  return open_beneath(root, path[0] == '\0' ? "/" : path, O_DIRECTORY | O_PATH, 0);
+  if (path[0] != '\0') make_folder(root, path);
+  return open_folder(root, path);
 }
 
 bool write_all(int fd, const char* bytes, std::size_t size) {
@@ -120,7 +135,7 @@ void send_file(const GetRequest& request, int to, int report) {
   const int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) give_up(report, Step::kOpen, errno);
   // Non-blocking, so that a pipe in the way of the name is refused and not waited for.
-  const int from = open_beneath(root, request.path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+  const int from = open_beneath(root, request.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
   if (from < 0) give_up(report, errno == ELOOP ? Step::kNotRegular : Step::kOpen, errno);
   struct stat info{};
   if (fstat(from, &info) != 0) give_up(report, Step::kOpen, errno);
