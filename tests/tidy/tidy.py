@@ -32,6 +32,7 @@ CORE_ARROWS = {
     "store": {"lifecycle", "accounting", "base", "os"},
     "registry": {"lifecycle", "base", "os"},
     "plugin": {"lifecycle", "accounting", "registry", "base", "os"},
+    "conformance": {"plugin", "lifecycle", "registry", "base", "os"},
     "execution": {"lifecycle", "accounting", "base", "os"},
     "host": {"execution", "plugin", "store", "registry", "lifecycle", "accounting", "base", "os"},
     "session": {"lifecycle", "accounting", "base", "os"},

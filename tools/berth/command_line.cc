@@ -322,6 +322,59 @@ void add_credits(CLI::App& parent, Draft& draft, CreditsCommands& options) {
   statement.get_option("--format")->excludes(statement.get_option("--json"));
 }
 
+struct ConformanceCommands {
+  ConformanceListOptions list;
+  ConformanceRunOptions run;
+  ConformanceExplainOptions explain;
+};
+
+void add_texts(CLI::App& app, const std::string& name, std::vector<std::string>& into,
+               const std::string& type, const std::string& description) {
+  app.add_option(name, into, description)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_conformance_run(CLI::App& group, Draft& draft, ConformanceRunOptions& options) {
+  CLI::App& run = add_command(group, draft, options, "run",
+                              "Test a provider against every clause of the contract",
+                              kConformanceRunFooter);
+  run.add_option("FILE", options.file, "the provider's shared object")->required();
+  add_choice(run, "--profile", options.profile, {"smoke", "full", "stress"},
+             "how much: each has all cases of the one before it (default: full)");
+  add_texts(run, "--only", options.only, "GLOB", "only cases whose id matches; may be given several times");
+  add_texts(run, "--skip", options.skip, "GLOB", "none of these");
+  add_texts(run, "--allow", options.allow, "ID",
+            "a known deviation: when it is bad, it does not count, and proves nothing");
+  add_value(run, "--jobs,-j", options.at_once, parse_count,
+            "how many cases at once (default: one for each processor)")
+      ->type_name("COUNT");
+  add_text(run, "--seed", options.seed, "NUMBER", "repeats the random choices of another run");
+  add_text(run, "--timeout-scale", options.time_scale, "FACTOR",
+           "all times of the kit, multiplied: 3 on a slow machine (default: 1)");
+  add_texts(run, "--report", options.reports, "KIND:FILE", "json, junit or html; several at once");
+  run.add_flag("--in-process", options.in_process,
+               "the one case of --only, here and without limits: for a debugger");
+}
+
+void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& options) {
+  CLI::App& group =
+      *parent.add_subcommand("conformance", "Test a provider, and read what was tested");
+  group.require_subcommand(1);
+  group.footer(std::string(kConformanceFooter));
+  CLI::App& list = add_command(group, draft, options.list, "list", "List the cases, running nothing",
+                               kConformanceListFooter);
+  list.add_option("FILE", options.list.file, "only cases that apply to this provider");
+  add_choice(list, "--profile", options.list.profile, {"smoke", "full", "stress"},
+             "only those of a profile");
+  add_conformance_run(group, draft, options.run);
+  CLI::App& explain = add_command(group, draft, options.explain, "explain",
+                                  "Say what a case or a clause asks, why, and how to mend a provider",
+                                  kConformanceExplainFooter);
+  explain.add_option("ID", options.explain.id, "such as KEY-001")->required();
+}
+
 void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
   CLI::App& app = add_command(parent, draft, options, "doctor",
                               "Check everything Berth needs here, and say how to mend what is missing",
@@ -386,6 +439,8 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   add_reconcile(root, draft, reconcile);
   add_receipts(root, draft, receipts);
   add_credits(root, draft, credits);
+  ConformanceCommands conformance;
+  add_conformance(root, draft, conformance);
   add_doctor(root, draft, doctor);
   add_command(root, draft, version, "version", "Print the version and what it was built with",
               kVersionFooter);

@@ -26,6 +26,9 @@ Task<int> run_document(Context& context, DocumentRunOptions options);
 Task<int> grant_credits(Context& context, CreditsGrantOptions options);
 Task<int> show_balance(Context& context, CreditsBalanceOptions options);
 Task<int> show_statement(Context& context, CreditsStatementOptions options);
+Task<int> list_conformance(Context& context, ConformanceListOptions options);
+Task<int> run_conformance(Context& context, ConformanceRunOptions options);
+Task<int> explain_conformance(Context& context, ConformanceExplainOptions options);
 
 }  // namespace berth::cli
 

@@ -57,6 +57,31 @@ constexpr std::string_view kProviderExplainFooter = R"(Examples:
 
 A refusal, a log line and a conformance report cite clauses.)";
 
+constexpr std::string_view kConformanceFooter = R"(Examples:
+  berth conformance run ./build/mine.so
+  berth conformance run ./build/mine.so --profile smoke
+  berth conformance explain KEY-001)";
+
+constexpr std::string_view kConformanceListFooter = R"(Examples:
+  berth conformance list
+  berth conformance list ./build/mine.so --json | jq -r '.cases[].id')";
+
+constexpr std::string_view kConformanceRunFooter = R"(Examples:
+  berth conformance run ./build/mine.so
+  berth conformance run ./build/mine.so --only 'KEY-*' --only 'CLEAN-*'
+  berth conformance run ./build/mine.so --report json:report.json --report html:report.html
+  gdb --args berth conformance run --in-process --only KEY-001 ./build/mine.so
+
+Every case runs in a process of its own with a folder of its own; what it makes
+is destroyed by name after it. The provider's configuration is that of the host
+(--config FILE, providers.ID.config). The last line is always the tally.
+
+Exit codes of this command: 0 all good and at least one case ran, 1 something
+bad, 2 usage or nothing ran, 3 the loader refuses the file, 4 the kit failed.)";
+
+constexpr std::string_view kConformanceExplainFooter = R"(Examples:
+  berth conformance explain KEY-001)";
+
 constexpr std::string_view kIntentsFooter = R"(Examples:
   berth intents --unresolved
   berth intents --owner ann --session nightly

@@ -26,6 +26,10 @@ extern const std::string_view kCreditsFooter;
 extern const std::string_view kCreditsGrantFooter;
 extern const std::string_view kCreditsBalanceFooter;
 extern const std::string_view kCreditsStatementFooter;
+extern const std::string_view kConformanceFooter;
+extern const std::string_view kConformanceListFooter;
+extern const std::string_view kConformanceRunFooter;
+extern const std::string_view kConformanceExplainFooter;
 extern const std::string_view kDoctorFooter;
 extern const std::string_view kVersionFooter;
 

@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "core/conformance/child.h"
 #include "tools/berth/command_line.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/console.h"
@@ -64,6 +66,15 @@ struct Dispatch {
   Task<int> operator()(CreditsStatementOptions& options) {
     return show_statement(context, std::move(options));
   }
+  Task<int> operator()(ConformanceListOptions& options) {
+    return list_conformance(context, std::move(options));
+  }
+  Task<int> operator()(ConformanceRunOptions& options) {
+    return run_conformance(context, std::move(options));
+  }
+  Task<int> operator()(ConformanceExplainOptions& options) {
+    return explain_conformance(context, std::move(options));
+  }
 };
 
 int run_command(Invocation invocation, Console& console, const EnvironmentLookup& environment) {
@@ -117,6 +128,8 @@ int run_line(int argc, char** argv) {
 }  // namespace berth::cli
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == berth::conformance::kChildArgument)
+    return berth::conformance::serve_as_child();
   std::signal(SIGPIPE, SIG_IGN);
   berth::cli::take_standard_descriptors();
   return berth::cli::run_line(argc, argv);

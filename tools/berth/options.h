@@ -144,6 +144,28 @@ struct DoctorOptions {
   std::string provider;
 };
 
+struct ConformanceListOptions {
+  std::string file;  // empty: every case, whatever a provider claims
+  std::string profile = "stress";
+};
+
+struct ConformanceRunOptions {
+  std::string file;
+  std::string profile = "full";
+  std::vector<std::string> only;
+  std::vector<std::string> skip;
+  std::vector<std::string> allow;
+  std::vector<std::string> reports;  // "json:FILE", "junit:FILE", "html:FILE"
+  std::uint32_t at_once = 0;         // 0: as many as there are processors
+  std::string seed;                  // empty: a new one
+  std::string time_scale = "1";
+  bool in_process = false;
+};
+
+struct ConformanceExplainOptions {
+  std::string id;
+};
+
 struct VersionOptions {};
 
 using CommandOptions =
@@ -151,7 +173,8 @@ using CommandOptions =
                  IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
-                 CreditsBalanceOptions, CreditsStatementOptions>;
+                 CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,
+                 ConformanceRunOptions, ConformanceExplainOptions>;
 
 }  // namespace berth::cli
 

@@ -1,0 +1,78 @@
+// Case: one clause of the contract, shown or broken by one provider.
+//
+// A case runs in a child process of its own, with a loaded provider and a directory nobody else has.
+// It talks to the provider through Lab and ends with what it found:
+//   success                              the clause holds, as far as this case can see
+//   an error of kind kUnavailable        this machine or this provider's world lacks what the case needs
+//   an error of kind kInternal           the kit itself failed: never blamed on the provider
+//   any other error (violated(...))      the clause is broken, and the message says how
+//
+// The case whose number is its clause's own is that clause's keeper: a breach that the host's own
+// checks see during any other case is held against the keeper, so that it is reported once and in
+// its place.
+#ifndef BERTH_CORE_CONFORMANCE_CASE_H_
+#define BERTH_CORE_CONFORMANCE_CASE_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace berth::conformance {
+
+class Lab;
+
+// Each contains the one before it.
+enum class Profile { kSmoke, kFull, kStress };
+
+// How far the provider is brought before the body starts.
+enum class Start {
+  kFile,    // not loaded: the body does that itself
+  kLoaded,  // entry called and table checked
+  kOpen,    // `open` is DONE
+};
+
+struct Case {
+  std::string_view id;      // "KEY-001": for ever
+  std::string_view slug;    // "the-same-name-is-the-same-sandbox"
+  std::string_view clause;  // of sdk/docs/CONTRACT.md
+  Profile profile;          // the smallest that has it
+  Start start;
+  std::string_view sentence;  // what it does and expects, without a full stop
+  std::string_view remedy;    // how to mend a provider that fails
+  Status (*body)(Lab& lab);
+  std::string_view capability = {};  // claimed, or the case is skipped; empty: every provider
+};
+
+inline bool keeps_clause(const Case& one) { return one.id == one.clause; }
+
+inline tl::unexpected<Error> violated(std::string how) {
+  return fail(ErrorKind::kConflict, std::move(how));
+}
+// The machine, or what is behind the provider, lacks what the case needs.
+inline tl::unexpected<Error> lacking(std::string what) {
+  return fail(ErrorKind::kUnavailable, std::move(what));
+}
+
+// All cases in the order in which they are listed and run.
+std::span<const Case> all_cases();
+const Case* find_case(std::string_view id);
+
+// One list per area; each in cases/<area>.cc.
+using CaseList = std::span<const Case>;
+CaseList load_cases();
+CaseList op_cases();
+CaseList key_cases();
+CaseList clean_cases();
+CaseList scope_cases();
+
+std::string_view to_string(Profile profile);
+// '*' stands for any number of characters, '?' for one. Matches the id or "id slug".
+bool matches(const Case& one, std::string_view glob);
+
+}  // namespace berth::conformance
+
+#endif  // BERTH_CORE_CONFORMANCE_CASE_H_

@@ -1,0 +1,48 @@
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "core/conformance/case.h"
+
+namespace berth::conformance {
+namespace {
+
+std::vector<Case> collect() {
+  std::vector<Case> all;
+  for (const CaseList area : {load_cases(), scope_cases(), op_cases(), key_cases(), clean_cases()})
+    all.insert(all.end(), area.begin(), area.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const Case> all_cases() {
+  static const auto* const all = new std::vector<Case>(collect());
+  return *all;
+}
+
+const Case* find_case(std::string_view id) {
+  const auto all = all_cases();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [id](const Case& one) { return one.id == id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string_view to_string(Profile profile) {
+  switch (profile) {
+    case Profile::kSmoke: return "smoke";
+    case Profile::kFull: return "full";
+    case Profile::kStress: return "stress";
+  }
+  return "full";
+}
+
+bool matches(const Case& one, std::string_view glob) {
+  const std::string pattern(glob);
+  const std::string id(one.id);
+  const std::string full = id + " " + std::string(one.slug);
+  return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0 ||
+         ::fnmatch(pattern.c_str(), full.c_str(), 0) == 0;
+}
+
+}  // namespace berth::conformance
