@@ -42,7 +42,6 @@ struct Case {
   Profile profile;          // the smallest that has it
   Start start;
   std::string_view sentence;  // what it does and expects, without a full stop
-  std::string_view remedy;    // how to mend a provider that fails
   Status (*body)(Lab& lab);
   std::string_view capability = {};  // claimed, or the case is skipped; empty: every provider
 };

@@ -15,10 +15,10 @@
 #include "core/base/json.h"
 #include "core/conformance/case.h"
 #include "core/conformance/child.h"
-#include "core/conformance/contract.h"
 #include "core/conformance/runner.h"
 #include "core/os/fd.h"
 #include "core/plugin/sources.h"
+#include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
@@ -171,23 +171,15 @@ Task<int> list_conformance(Context& context, ConformanceListOptions options) {
 
 Task<int> explain_conformance(Context& context, ConformanceExplainOptions options) {
   const Case* one = conformance::find_case(options.id);
-  const conformance::Clause* clause =
-      conformance::find_clause(one != nullptr ? one->clause : std::string_view(options.id));
-  if (one == nullptr && clause == nullptr)
+  const registry::Clause* clause =
+      registry::find_clause(one != nullptr ? one->clause : std::string_view(options.id));
+  if (clause == nullptr)
     co_return usage(context, fmt::format("'{}' is no case and no clause; see 'berth conformance list'",
                                          options.id.substr(0, 64)));
-  std::string text;
-  if (one != nullptr) text += fmt::format("{} {}\n\n{}.\n\n", one->id, one->slug, one->sentence);
-  if (clause != nullptr) {
-    text += fmt::format("Clause {}: {}\n", clause->id, clause->text);
-    if (!clause->why.empty()) text += fmt::format("Why: {}\n", clause->why);
-    text += fmt::format("Enforced by: {}\n", clause->enforced_by);
-  }
-  if (one != nullptr) text += fmt::format("\nTo mend it: {}.\n", one->remedy);
-  if (one == nullptr) {
-    for (const Case& other : conformance::all_cases())
-      if (other.clause == clause->id) text += fmt::format("\nCase {} {}: {}.\n", other.id, other.slug, other.sentence);
-  }
+  std::string text = registry::explain(*clause);
+  for (const Case& other : conformance::all_cases())
+    if (other.clause == clause->id)
+      text += fmt::format("\ncase {} {}\n  {}.\n", other.id, other.slug, other.sentence);
   co_return to_int(context.console.print(text));
 }
 

@@ -29,7 +29,6 @@ Status destroy_means_gone(Lab& lab) {
 constexpr Case kCases[] = {
     {"CLEAN-001", "destroy-means-gone", "CLEAN-001", Profile::kSmoke, Start::kOpen,
      "Destroys a sandbox, looks for it by name and by tag, destroys it again and destroys a name that never was",
-     "answer DONE only after the service has confirmed that nothing is left; absence is DONE as well",
      &destroy_means_gone},
 };
 

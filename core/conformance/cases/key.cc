@@ -31,7 +31,6 @@ Status same_name_same_sandbox(Lab& lab) {
 constexpr Case kCases[] = {
     {"KEY-001", "the-same-name-is-the-same-sandbox", "KEY-001", Profile::kSmoke, Start::kOpen,
      "Creates one name twice and expects one reference and one resource",
-     "use the name as the idempotency key of the service, or look it up under a lock before creating",
      &same_name_same_sandbox},
 };
 

@@ -20,7 +20,6 @@ constexpr Case kCases[] = {
     {"LOAD-007", "loading-leaves-the-process-alone", "LOAD-007", Profile::kSmoke, Start::kFile,
      "Compares signals, mask, working directory, environment, locale, umask and limits before loading, after it "
      "and after open",
-     "change none of them; give a thread or a child of your own what it needs instead",
      &leaves_the_process_alone},
 };
 

@@ -27,7 +27,6 @@ Status completes_each_once(Lab& lab) {
 constexpr Case kCases[] = {
     {"OP-002", "every-operation-completes-once", "OP-002", Profile::kSmoke, Start::kOpen,
      "Carries operations of several slots to their end, one slot several times, and counts completions",
-     "call op_complete exactly once on every path through a slot, also on errors and cancellation",
      &completes_each_once},
 };
 

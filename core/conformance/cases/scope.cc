@@ -22,7 +22,6 @@ Status stays_the_same(Lab& lab) {
 constexpr Case kCases[] = {
     {"SCOPE-002", "the-scope-stays-the-same", "SCOPE-002", Profile::kSmoke, Start::kOpen,
      "Asks for the scope before a create, after it and in another process, and expects one answer",
-     "make the scope of account, endpoint and credential alone: no time, process, counter or random part",
      &stays_the_same},
 };
 
