@@ -127,12 +127,16 @@ Cause cause_of(KillReason reason) {
   return Cause::kUnknown;
 }
 
-// What is known when a command is over. Each cause needs its own evidence; a number alone is none.
+// What is known when a command is over. Each cause needs its own evidence; a number alone is none. A
+// program that was told there is no space and left of its own accord has exited: that the disk was full
+// does not say why it left.
 struct Evidence {
   bool lost = false;         // the init did not say how it ended
   bool ended_by_us = false;  // the sandbox was destroyed meanwhile
   bool oom = false;          // the kernel's count of out-of-memory kills rose
   bool cpu_spent = false;    // the command used the CPU time it may
+  bool file_bounded = false;  // files had a largest size
+  bool disk_full = false;    // nothing was free when it ended
   KillReason reason = KillReason::kNone;
   int status = 0;
 };
@@ -165,7 +169,9 @@ void judge(const Evidence& seen, RunResult* result) {
     result->cause = Cause::kOom;
   } else if ((signal == SIGXCPU || signal == SIGKILL) && seen.cpu_spent) {
     result->cause = Cause::kCpu;
-  } else if (signal == SIGXFSZ) {
+  } else if (signal == SIGXFSZ && seen.file_bounded) {
+    result->cause = Cause::kDisk;
+  } else if (signal == SIGBUS && seen.disk_full) {  // a write to a mapped file that found no space
     result->cause = Cause::kDisk;
   }
 }
@@ -275,6 +281,8 @@ RunResult Sandbox::run(Peer& peer, const Command& command) {
   seen.ended_by_us = ended_by_us_;
   seen.oom = parts_.cgroup.counters().oom_kills.value_or(0) > oom_before;
   seen.cpu_spent = cpu_ns != 0 && ended.cpu_ns + kNanosecondsPerSecond / 50 >= cpu_ns;
+  seen.file_bounded = limits.file_size_bytes != 0;
+  seen.disk_full = ended.disk_free_bytes == 0;
   seen.reason = exchange.reason();
   seen.status = ended.status;
   RunResult result;

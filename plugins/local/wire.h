@@ -205,6 +205,7 @@ struct Ended {
   std::uint32_t mode;
   std::uint64_t size_bytes;
   std::uint64_t cpu_ns;  // of the command and everything it left behind
+  std::uint64_t disk_free_bytes;  // when the program ended, before what it left behind did
   std::uint64_t memory_peak_bytes;
 };
 

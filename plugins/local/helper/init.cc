@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,13 @@ std::uint64_t reaped_cpu_ns() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
   return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+}
+
+// Of the one file system that everything writable is on.
+std::uint64_t disk_free_bytes() {
+  struct statfs info{};
+  if (statfs("/tmp", &info) != 0) return ~std::uint64_t{0};
+  return static_cast<std::uint64_t>(info.f_bfree) * static_cast<std::uint64_t>(info.f_bsize);
 }
 
 class Init {
@@ -155,6 +163,7 @@ class Init {
       ended_.error = EINTR;
     }
     close(report_);
+    ended_.disk_free_bytes = disk_free_bytes();
     // One call that no fork can outrun: the kernel holds its list of processes meanwhile.
     kill(-1, SIGKILL);
   }
