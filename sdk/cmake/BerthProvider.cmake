@@ -1,10 +1,11 @@
-# berth_add_provider(NAME SOURCES a.cc ... MANIFEST m.json [LIBS lib ...]
+# berth_add_provider(NAME SOURCES a.cc ... MANIFEST m.json [TEXTS file ...] [LIBS lib ...]
 #                    [OUTPUT_DIRECTORY dir] [INSTALL])
 #
 # Builds a provider as a loadable file named after the manifest's id: `<id>.so`.
 #
 #   MANIFEST          the manifest; it becomes two ELF notes in the file, and a header that lets
 #                     BERTH_PROVIDER compare the class with what it claims
+#   TEXTS             files the provider carries: "<name>_texts.h" has the text of a.sh as the array a_sh
 #   LIBS              linked privately; static ones do not show among the exports
 #   OUTPUT_DIRECTORY  where the file goes; default ${BERTH_PROVIDER_DIR} if set, else the binary folder
 #   INSTALL           adds an install rule, to ${BERTH_INSTALL_PROVIDER_DIR} or lib/berth/providers
@@ -43,8 +44,23 @@ function(_berth_embed_manifest name manifest)
   target_compile_definitions(${name} PRIVATE "BERTH_MANIFEST_HEADER=\"${name}_manifest.hpp\"")
 endfunction()
 
+function(_berth_embed_texts name)
+  set(header "${CMAKE_CURRENT_BINARY_DIR}/${name}_texts/${name}_texts.h")
+  set(text "/* Made from the TEXTS of ${name}. */\n")
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    get_filename_component(symbol "${file}" NAME)
+    string(MAKE_C_IDENTIFIER "${symbol}" symbol)
+    file(READ "${file}" hex HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(APPEND text "static const char ${symbol}[] = {${bytes}0x00};\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${header}" CONTENT "${text}" @ONLY)
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${name}_texts")
+endfunction()
+
 function(berth_add_provider name)
-  cmake_parse_arguments(ARG "INSTALL" "MANIFEST;OUTPUT_DIRECTORY" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL" "MANIFEST;OUTPUT_DIRECTORY" "SOURCES;TEXTS;LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "berth_add_provider(${name}): unknown argument ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -66,6 +82,9 @@ function(berth_add_provider name)
   add_library(${name} MODULE ${ARG_SOURCES})
   set_property(GLOBAL APPEND PROPERTY BERTH_PROVIDER_TARGETS ${name})
   _berth_embed_manifest(${name} "${manifest}")
+  if(ARG_TEXTS)
+    _berth_embed_texts(${name} ${ARG_TEXTS})
+  endif()
   target_link_libraries(${name} PRIVATE BerthSDK::sdk ${ARG_LIBS})
   target_compile_definitions(${name} PRIVATE BERTH_PROVIDER_BUILD=1)
   if(NOT ARG_OUTPUT_DIRECTORY)

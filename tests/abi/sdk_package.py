@@ -1,61 +1,70 @@
 #!/usr/bin/python3
-"""The SDK as an author gets it: installed, found by CMake, and enough to build a provider outside this tree.
+"""The SDK as an author gets it: installed, found by CMake or by pkg-config, and enough to build, test and drive
+a provider outside this tree.
 
-usage: sdk_package.py BUILD WORK template SOURCE_FOLDER HOST [BERTH]
-       sdk_package.py BUILD WORK guide GUIDE.md HOST [BERTH]
+usage: sdk_package.py BUILD WORK BERTH HOST LANGUAGE
 
-Installs the SDK of the build folder BUILD below WORK, builds there either a copy of the template or the files
-written out in the guide, and drives the resulting provider with HOST, a host in C. With BERTH, the path of
-the berth command, the file is inspected too.
+Installs the SDK of the build folder BUILD below WORK, lets BERTH begin a provider in LANGUAGE there, builds it
+with warnings as errors, runs its own test, inspects it, and drives it with HOST, a host in C. Where CMake is
+not needed (LANGUAGE cxx), the provider is built once more with what pkg-config says.
 """
 
-import re
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-BLOCK = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-GUIDE_LINES_MAX = 120
+ID = "my-box"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
 
 def run(*command, **more):
     command = [str(word) for word in command]
     print("+", " ".join(command), flush=True)
-    subprocess.run(command, check=True, timeout=600, **more)
+    return subprocess.run(command, check=True, timeout=600, text=True, **more)
 
 
-def write_guide(guide, folder):
-    files = dict(BLOCK.findall(guide.read_text()))
-    if set(files) != {"notes.json", "CMakeLists.txt", "notes.cc"}:
-        sys.exit(f"{guide}: it writes out {sorted(files)}")
-    if len(files["notes.cc"].splitlines()) > GUIDE_LINES_MAX:
-        sys.exit(f"{guide}: its provider is no longer one of about 100 lines")
-    folder.mkdir(parents=True)
-    for name, text in files.items():
-        folder.joinpath(name).write_text(text)
+def pkg_config(prefix, *options):
+    folders = [str(path.parent) for path in prefix.rglob("berth-sdk.pc")]
+    environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}
+    return run("pkg-config", *options, "berth-sdk", env=environment, capture_output=True).stdout.split()
+
+
+def build_by_hand(prefix, project, folder):
+    """Without CMake: the manifest's notes by the installed tool, the flags from pkg-config."""
+    folder.mkdir()
+    notes, facts = folder / "notes.c", folder / "facts.hpp"
+    run(*pkg_config(prefix, "--variable=embed_manifest"), project / f"{ID}.json", notes, facts)
+    text = (project / f"{ID}.sh").read_bytes()
+    folder.joinpath("my-box_provider_texts.h").write_text(
+        f"static const char my_box_sh[] = {{{','.join(str(byte) for byte in text)},0}};\n")
+    flags = pkg_config(prefix, "--cflags")
+    run("gcc", *flags, "-c", notes, "-o", folder / "notes.o")
+    run("g++", "-std=c++20", *flags, f"-I{folder}", f'-DBERTH_MANIFEST_HEADER="{facts}"', "-c",
+        project / f"{ID}.cc", "-o", folder / "provider.o")
+    library = folder / f"{ID}.so"
+    run("g++", folder / "provider.o", folder / "notes.o", *pkg_config(prefix, "--libs"), "-o", library)
+    return library
 
 
 def main():
-    build, work, what, source = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
-    host, berth = sys.argv[5], sys.argv[6:7]
+    build, work, berth, host, language = Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:6]
     shutil.rmtree(work, ignore_errors=True)
-    prefix, project = work / "prefix", work / "project"
+    prefix, project = work / "prefix", work / ID
     run("cmake", "--install", build, "--prefix", prefix, "--component", "sdk", stdout=subprocess.DEVNULL)
-    if what == "template":
-        shutil.copytree(source, project)
-    else:
-        write_guide(source, project)
-    inspect = [f"-DBERTH_INSPECT_COMMAND={berth[0]};provider;inspect"] if berth else []
+    run(berth, "provider", "new", ID, "--language", language, "--into", project)
     run("cmake", "-S", project, "-B", work / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-        "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror", *inspect)
+        f"-DCMAKE_CXX_FLAGS={WARNINGS}", f"-DCMAKE_C_FLAGS={WARNINGS}",
+        f"-DBERTH_INSPECT_COMMAND={berth};provider;inspect")
     run("cmake", "--build", work / "build")
-    if what == "template":
-        run("ctest", "--test-dir", work / "build", "--output-on-failure")
-    providers = sorted((work / "build").glob("*.so"))
-    if len(providers) != 1:
-        sys.exit(f"the build made {providers}, not one provider")
-    run(host, providers[0])
+    run("ctest", "--test-dir", work / "build", "--output-on-failure", "--no-tests=error")
+    providers = [work / "build" / f"{ID}.so"]
+    if language == "cxx":
+        providers.append(build_by_hand(prefix, project, work / "by_hand"))
+    for provider in providers:
+        run(berth, "provider", "inspect", provider)
+        run(host, provider)
 
 
 if __name__ == "__main__":

@@ -149,6 +149,7 @@ struct ProviderCommands {
   ProviderListOptions list;
   ProviderInspectOptions inspect;
   ProviderExplainOptions explain;
+  ProviderNewOptions create;
 };
 
 void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
@@ -164,6 +165,14 @@ void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
   inspect.add_option("SUBJECT", options.inspect.subject, "a shared object, or the id of an installed provider")
       ->type_name("FILE|ID")
       ->required();
+  CLI::App& create = add_command(group, draft, options.create, "new",
+                                 "Begin a provider of your own: a folder that builds and passes",
+                                 kProviderNewFooter);
+  create.add_option("NAME", options.create.name, "the provider's id, such as my-cloud")->required();
+  options.create.language = "cxx";
+  add_choice(create, "--language", options.create.language, {"cxx"}, "default: cxx");
+  add_text(create, "--into", options.create.into, "DIR",
+           "the folder to fill, new or empty (default: one of that name, here)");
   CLI::App& explain = add_command(group, draft, options.explain, "explain",
                                   "Say what a clause of the contract asks, why, and what to do",
                                   kProviderExplainFooter);

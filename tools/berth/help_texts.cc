@@ -34,7 +34,8 @@ limit did), 130 after Ctrl-C, and 200 or more when berth itself failed; see
 constexpr std::string_view kProviderFooter = R"(Examples:
   berth provider list
   berth provider inspect local
-  berth provider explain META-003)";
+  berth provider explain META-003
+  berth provider new my-cloud)";
 
 constexpr std::string_view kProviderListFooter = R"(Examples:
   berth provider list
@@ -81,6 +82,13 @@ bad, 2 usage or nothing ran, 3 the loader refuses the file, 4 the kit failed.)";
 
 constexpr std::string_view kConformanceExplainFooter = R"(Examples:
   berth conformance explain KEY-001)";
+
+constexpr std::string_view kProviderNewFooter = R"(Examples:
+  berth provider new my-cloud
+  berth provider new my-cloud --into ~/src/my-cloud
+
+Writes a whole provider with its test, and prints the commands that build it.
+Nothing is written over.)";
 
 constexpr std::string_view kIntentsFooter = R"(Examples:
   berth intents --unresolved

@@ -30,6 +30,9 @@ struct Dispatch {
   Task<int> operator()(ProviderExplainOptions& options) {
     return explain_clause(context, std::move(options));
   }
+  Task<int> operator()(ProviderNewOptions& options) {
+    return new_provider(context, std::move(options));
+  }
   Task<int> operator()(IntentsOptions& options) { return show_intents(context, std::move(options)); }
   Task<int> operator()(SessionRetireOptions& options) {
     return retire_session(context, std::move(options));

@@ -57,6 +57,12 @@ struct ProviderExplainOptions {
   std::string clause;  // empty: all of them
 };
 
+struct ProviderNewOptions {
+  std::string name;
+  std::string language;  // "cxx"
+  std::string into;      // empty: a folder of that name
+};
+
 struct IntentsOptions {
   std::string name;
   std::string owner;
@@ -170,7 +176,7 @@ struct VersionOptions {};
 
 using CommandOptions =
     std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, ProviderExplainOptions,
-                 IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
+                 ProviderNewOptions, IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,

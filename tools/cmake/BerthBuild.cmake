@@ -44,7 +44,8 @@ function(berth_embed target)
     get_filename_component(file "${file}" ABSOLUTE)
     list(APPEND files "${file}")
   endforeach()
-  set(output "${CMAKE_CURRENT_BINARY_DIR}/${target}_embedded.cc")
+  string(REPLACE "::" "_" part "${ARG_NAMESPACE}")
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${part}.cc")
   string(REPLACE ";" "$<SEMICOLON>" argument "${files}")
   add_custom_command(OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DHEADER=${ARG_HEADER}"

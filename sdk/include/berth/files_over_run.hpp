@@ -17,34 +17,12 @@
 #include <string>
 #include <string_view>
 
+#include "berth/captured_operation.hpp"
 #include "berth/provider.hpp"
 
 namespace berth {
 inline namespace sdk_v1 {
 namespace detail {
-
-inline constexpr std::uint64_t kReportBytesMax = 4096;
-
-// The same operation with its output kept here, bounded, instead of sent to the host.
-class CapturedOperation : public Operation {
- public:
-  explicit CapturedOperation(Operation& outer)
-      : Operation(outer.host(), outer.id()), outer_(outer) {}
-
-  Flow output(Stream stream, std::string_view bytes) override {
-    std::string& text = stream == Stream::kStdout ? out : err;
-    text.append(
-        bytes.substr(0, kReportBytesMax - std::min<std::size_t>(text.size(), kReportBytesMax)));
-    return cancelled() ? Flow::kCancelled : Flow::kAccepted;
-  }
-  std::size_t input(std::span<char> buffer) override { return outer_.input(buffer); }
-
-  std::string out;
-  std::string err;
-
- private:
-  Operation& outer_;
-};
 
 // The same operation with standard output sent as the contents of a file.
 class FileOperation : public Operation {
@@ -88,7 +66,7 @@ inline void put_file_over_run(Provider& provider, Operation& operation, std::str
   char mode[16] = {};
   *std::to_chars(mode, mode + sizeof mode - 1, spec.mode, 8).ptr = '\0';
   const std::string size = std::to_string(spec.size_bytes);
-  detail::CapturedOperation captured(operation);
+  CapturedOperation captured(operation);
   const RunResult result = detail::run_shell(
       provider, captured, ref, {kScript, "put_file", spec.path, mode, size}, StdinSource::kInput);
   if (detail::succeeded(result)) return;
@@ -101,7 +79,7 @@ inline GotFile get_file_over_run(Provider& provider, Operation& operation, std::
   constexpr std::string_view kLook =
       "test -e \"$1\" || exit 3; test -f \"$1\" || exit 4; stat -L -c '%a %s' -- \"$1\"";
   constexpr std::string_view kRead = "cat -- \"$1\"";
-  detail::CapturedOperation looked(operation);
+  CapturedOperation looked(operation);
   const RunResult look =
       detail::run_shell(provider, looked, ref, {kLook, "get_file", spec.path}, StdinSource::kEmpty);
   const std::string path(spec.path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writing a provider in C++: derive from berth::Provider, say BERTH_PROVIDER(YourClass) in one
-// source file, and build it with berth_add_provider(). docs/GUIDE.md is a whole one in 100 lines.
+// source file, and build it with berth_add_provider(). docs/GUIDE.md goes through a whole one.
 //
 // Ownership: the SDK builds one object when the host opens the provider and destroys it after
 // shutdown() returned. Arguments are views that live until the slot returns; results are copied.

@@ -9,7 +9,8 @@ from pathlib import Path
 import cli
 from cli import BerthCase
 
-COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"], ["intents"],
+COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"],
+            ["provider", "new"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]

@@ -2,15 +2,13 @@
 #include "berth/files_over_run.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
+#include "berth/child.hpp"
 #include "berth/testing/fake_host.hpp"
 #include "tests/unit/sdk/sample_provider.h"
 
@@ -20,43 +18,10 @@ namespace {
 class ShellProvider : public Sample {
  public:
   RunResult run(Operation& operation, std::string_view, const Command& command) override {
-    int in[2];
-    int out[2];
-    if (::pipe(in) != 0 || ::pipe(out) != 0) throw std::runtime_error("pipe");
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::dup2(in[0], 0);
-      ::dup2(out[1], 1);
-      for (const int fd : {in[0], in[1], out[0], out[1]}) ::close(fd);
-      std::vector<std::string> argv(command.argv.begin(), command.argv.end());
-      std::vector<char*> pointers;
-      for (std::string& argument : argv) pointers.push_back(argument.data());
-      pointers.push_back(nullptr);
-      ::execv(pointers[0], pointers.data());
-      ::_exit(127);
-    }
-    ::close(in[0]);
-    ::close(out[1]);
-    std::thread feeder([&] {
-      char buffer[4096];
-      if (command.stdin_source == StdinSource::kInput)
-        for (std::size_t got; (got = operation.input(buffer)) != 0;)
-          if (::write(in[1], buffer, got) < 0) break;
-      ::close(in[1]);
-    });
-    RunResult result;
-    char buffer[4096];
-    for (ssize_t got; (got = ::read(out[0], buffer, sizeof buffer)) > 0;) {
-      operation.output(Stream::kStdout, {buffer, static_cast<std::size_t>(got)});
-      result.stdout_bytes += static_cast<std::uint64_t>(got);
-    }
-    feeder.join();
-    ::close(out[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    result.cause = WIFEXITED(status) ? Cause::kExited : Cause::kSignalled;
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
+    Child child;
+    child.argv.assign(command.argv.begin(), command.argv.end());
+    child.stdin_source = command.stdin_source;
+    return run_child(operation, child);
   }
   void put_file(Operation& operation, std::string_view ref, const PutFile& spec) override {
     put_file_over_run(*this, operation, ref, spec);
@@ -69,8 +34,6 @@ class ShellProvider : public Sample {
 class FilesOverRun : public ::testing::Test {
  protected:
   void SetUp() override {
-    // A shell that ends early leaves a writer behind; its write has to fail, not to end the test.
-    ::signal(SIGPIPE, SIG_IGN);
     std::string pattern = ::testing::TempDir() + "berth-files-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
