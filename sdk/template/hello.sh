@@ -63,9 +63,11 @@ os.write(3, end.encode())' "$cwd" "$@"
 # ended FOLDER NAME ID: how a run ended: a code, a signal below zero, or "no" and why it did not start.
 ended() { cd "$1/$2" && cat "end.$3" && rm -f "end.$3" "run.$3"; }
 
-# end_process FILE NAME: kills the process whose number is in the file, unless another one has it by now.
+# end_process FILE NAME: kills the session, or at least the process, whose number is in the file, unless
+# another one has it by now.
 end_process() {
-  read -r pid < "$1" && [ "$pid" != $$ ] && grep -qsF "$2" "/proc/$pid/cmdline" && kill -KILL "$pid"
+  read -r pid < "$1" && [ "$pid" != $$ ] && grep -qsF "$2" "/proc/$pid/cmdline" || return
+  kill -KILL "-$pid" 2>/dev/null || kill -KILL "$pid"
 }
 
 stop() { end_process "$1/$2/run.$3" "$2"; }

@@ -5,7 +5,8 @@ a provider outside this tree.
 usage: sdk_package.py BUILD WORK BERTH HOST LANGUAGE
 
 Installs the SDK of the build folder BUILD below WORK, lets BERTH begin a provider in LANGUAGE there, builds it
-with warnings as errors, runs its own test, inspects it, and drives it with HOST, a host in C. Where CMake is
+with warnings as errors, runs its own test and the smoke profile of the conformance kit, and drives it with HOST,
+a host in C. Where CMake is
 not needed (LANGUAGE cxx), the provider is built once more with what pkg-config says.
 """
 
@@ -64,6 +65,7 @@ def main():
         providers.append(build_by_hand(prefix, project, work / "by_hand"))
     for provider in providers:
         run(berth, "provider", "inspect", provider)
+        run(berth, "conformance", "run", provider, "--profile", "smoke")
         run(host, provider)
 
 

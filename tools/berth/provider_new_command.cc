@@ -134,6 +134,7 @@ std::vector<std::string> next_commands(const fs::path& folder, const std::string
           "cmake -B build" + where,
           "cmake --build build",
           "ctest --test-dir build --output-on-failure",
+          "berth conformance run build/" + id + ".so --profile smoke",
           "export BERTH_PROVIDER_PATH=$PWD/build",
           "berth doctor --provider " + id};
 }
