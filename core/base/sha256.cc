@@ -7,6 +7,15 @@
 
 namespace berth {
 
+namespace {
+// Fetched once: OpenSSL looks an algorithm up anew with every EVP_sha256(), which costs more than the
+// digest of a short text.
+const EVP_MD* algorithm() {
+  static EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA2-256", nullptr);
+  return fetched;
+}
+}  // namespace
+
 struct Sha256::Context {
   EVP_MD_CTX* raw = EVP_MD_CTX_new();
   ~Context() { EVP_MD_CTX_free(raw); }
@@ -14,7 +23,7 @@ struct Sha256::Context {
 
 // OpenSSL fails here only when it is broken or out of memory: a broken invariant, not an outcome.
 Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  if (context_->raw == nullptr || EVP_DigestInit_ex(context_->raw, EVP_sha256(), nullptr) != 1)
+  if (context_->raw == nullptr || EVP_DigestInit_ex(context_->raw, algorithm(), nullptr) != 1)
     throw std::runtime_error("openssl cannot start a sha-256 digest");
 }
 

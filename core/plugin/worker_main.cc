@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/halt_poll.h"
 #include "core/os/fd.h"
 #include "core/plugin/binding.h"
 #include "core/plugin/table_driver.h"
@@ -136,11 +137,24 @@ class Receiver {
     }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);  // bounded by the frame's bound
     ssize_t got = -1;
-    do got = ::recv(kWorkerSocket, buffer_.data() + end_, buffer_.size() - end_, 0);
-    while (got < 0 && errno == EINTR);
+    const bool soon = patience_.ready_soon([&] { return (got = receive(MSG_DONTWAIT)) >= 0; });
+    if (!soon) {
+      got = receive(0);
+      patience_.slept();
+    }
     if (got <= 0) leave(kExitOrderly);
     end_ += static_cast<std::size_t>(got);
   }
+
+  // -1: nothing there yet (with MSG_DONTWAIT), or a broken socket, which the next call tells.
+  ssize_t receive(int flags) {
+    ssize_t got = -1;
+    do got = ::recv(kWorkerSocket, buffer_.data() + end_, buffer_.size() - end_, flags);
+    while (got < 0 && errno == EINTR);
+    return got;
+  }
+
+  HaltPoll patience_;
 
   std::vector<char> buffer_;
   std::size_t begin_ = 0;

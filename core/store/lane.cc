@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -16,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/halt_poll.h"
+
 namespace berth::store {
 namespace asio = boost::asio;
 
@@ -27,11 +30,22 @@ struct Lane::Queue {
   std::condition_variable filled;
   std::deque<std::unique_ptr<Pending>> units;
   bool ending = false;
+  // Set by wake(), so that a thread that has not gone to sleep yet sees it without the lock.
+  std::atomic<bool> woken{false};
+
+  void wake() {
+    woken.store(true, std::memory_order_release);
+    filled.notify_one();
+  }
 };
 
 namespace {
 
-// Holds back wake-ups while the answers of one batch run on this thread.
+// Units that are worth a batch of their own: with more, the writer works beside the event loop.
+constexpr std::size_t kBatchWorthWaking = 32;
+
+// Holds back wake-ups while the answers of one batch run on this thread, until a batch has come
+// together.
 class Cork {
  public:
   Cork() : outer_(current) { current = this; }
@@ -39,12 +53,12 @@ class Cork {
   Cork& operator=(const Cork&) = delete;
   ~Cork() {
     current = outer_;
-    for (const auto& queue : fed_) queue->filled.notify_one();
+    for (const auto& queue : fed_) queue->wake();
   }
 
-  static void wake(const std::shared_ptr<Lane::Queue>& queue) {
-    if (current == nullptr) {
-      queue->filled.notify_one();
+  static void wake(const std::shared_ptr<Lane::Queue>& queue, std::size_t waiting) {
+    if (current == nullptr || waiting == kBatchWorthWaking) {
+      queue->wake();
     } else if (std::find(current->fed_.begin(), current->fed_.end(), queue) ==
                current->fed_.end()) {
       current->fed_.push_back(queue);
@@ -81,12 +95,14 @@ class Waiting final : public Pending {
 
 // False when the queue is full or closed; the unit is then still the caller's.
 bool push(const std::shared_ptr<Lane::Queue>& queue, std::unique_ptr<Pending>& unit) {
+  std::size_t waiting = 0;
   {
     const std::lock_guard lock(queue->mutex);
     if (queue->ending || queue->units.size() >= queue->units_max) return false;
     queue->units.push_back(std::move(unit));
+    waiting = queue->units.size();
   }
-  Cork::wake(queue);
+  Cork::wake(queue, waiting);
   return true;
 }
 
@@ -125,18 +141,22 @@ Lane::~Lane() {
     const std::lock_guard lock(queue_->mutex);
     queue_->ending = true;
   }
-  queue_->filled.notify_one();
+  queue_->wake();
   thread_.join();
 }
 
 void Lane::serve() {
   // Fifteen characters are what the kernel keeps.
   ::pthread_setname_np(::pthread_self(), name_.substr(name_.rfind(' ') + 1).substr(0, 15).c_str());
+  HaltPoll patience;
   for (;;) {
     std::vector<std::unique_ptr<Pending>> batch;
+    const bool awake = patience.ready_soon(
+        [this] { return queue_->woken.exchange(false, std::memory_order_acquire); });
     {
       std::unique_lock lock(queue_->mutex);
       queue_->filled.wait(lock, [this] { return queue_->ending || !queue_->units.empty(); });
+      if (!awake) patience.slept();
       if (queue_->units.empty()) return;
       const std::size_t count = std::min(queue_->units.size(), batch_max_);
       batch.reserve(count);
@@ -144,6 +164,7 @@ void Lane::serve() {
         batch.push_back(std::move(queue_->units.front()));
         queue_->units.pop_front();
       }
+      if (!queue_->units.empty()) queue_->woken.store(true, std::memory_order_relaxed);
     }
     run_(batch);
     answer(std::move(batch));

@@ -75,6 +75,9 @@ class Tree:
                           (f in FOLDERS or f == ".ci" if top else True)]
             for name in names:
                 path = Path(folder) / name
+                # In a second work tree of one clone this is a file, and no part of the project.
+                if name == ".git":
+                    continue
                 if path.is_file() and not path.is_symlink():
                     yield path.relative_to(self.root).as_posix()
 

@@ -2,19 +2,21 @@
 // its figures beside those of whole programs.
 //
 //   berth-bench [--turns N] [--seconds S] [--operations N] [--mebibytes N]
+//               [--in-flight N ...]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/base/run_loop.h"
 #include "core/lifecycle/system_clock.h"
 #include "core/plugin/load.h"
 #include "core/store/host_lock.h"
@@ -28,13 +30,12 @@
 namespace berth::bench {
 namespace {
 
-constexpr std::array<std::size_t, 3> kInFlight = {1, 8, 64};
-
 struct Plan {
   int turns = 5;
   int operations = 20'000;
   std::size_t mebibytes = 256;  // of bulk output, each turn and each way
   double seconds = 1;  // of each measurement of a turn
+  std::vector<std::size_t> in_flight = {1, 8, 64};
   std::filesystem::path binary;  // this program's own folder
   std::filesystem::path folder;  // a new one, beside the binaries: the disk that is measured
 };
@@ -72,7 +73,7 @@ Task<Result<boost::json::object>> measure_turn(boost::asio::any_io_executor exec
   std::filesystem::create_directory(folder);
   BERTH_CO_TRY(const Samples raw, raw_commits(folder / "raw.db", budget));
   boost::json::object rates;
-  for (const std::size_t in_flight : kInFlight) {
+  for (const std::size_t in_flight : plan.in_flight) {
     const auto state = folder / fmt::format("{}", in_flight);
     std::filesystem::create_directory(state);
     BERTH_CO_TRY(const auto lock, HostLock::acquire(state));
@@ -131,7 +132,7 @@ int run(const Plan& plan) {
                           fmt::print("{}\n", to_json_text(*report));
                           code = 0;
                         });
-  loop.run();
+  run_loop(loop);
   return code;
 }
 
@@ -144,6 +145,8 @@ int main(int argc, char** argv) {
   app.add_option("--turns", plan.turns, "turns of durable executions")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", plan.seconds, "seconds for each measurement of a turn")
       ->check(CLI::Range(0.05, 60.0));
+  app.add_option("--in-flight", plan.in_flight, "numbers of durable executions at once")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--operations", plan.operations, "operations of the loaded provider, each way")
       ->check(CLI::Range(10, 10'000'000));
   app.add_option("--mebibytes", plan.mebibytes, "bulk output of each turn, each way")

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/run_loop.h"
 #include "core/conformance/child.h"
 #include "tools/berth/command_line.h"
 #include "tools/berth/commands.h"
@@ -102,7 +103,7 @@ int run_command(Invocation invocation, Console& console, const EnvironmentLookup
                           exit = code;
                           interruptions.stop();
                         });
-  loop.run();
+  run_loop(loop);
   if (thrown) std::rethrow_exception(thrown);
   return exit;
 }

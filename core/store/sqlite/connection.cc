@@ -9,11 +9,17 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/os/fd.h"
 
 namespace berth::sqlite {
 namespace {
+
+// A frame of the log is a page and a header of 24 bytes (sqlite.org/fileformat2.html, section 4.1).
+constexpr std::int64_t kFrameBytes = 4096 + 24;
+// What a log keeps of its size when it starts over.
+constexpr std::int64_t kLogBytesKept = 17 << 20;
 
 // A result document is at most 16 MiB; a row has a little more around it.
 constexpr int kRowBytesMax = 20 << 20;
@@ -160,7 +166,8 @@ Status Connection::use_wal() {
   // temp_store: what a savepoint keeps for its rollback stays in memory.
   BERTH_CHECK_OK(
       script("PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=MEMORY;"
-             "PRAGMA cache_size=-16384;PRAGMA journal_size_limit=16777216"));
+             "PRAGMA cache_size=-16384"));
+  BERTH_CHECK_OK(script(fmt::format("PRAGMA journal_size_limit={}", kLogBytesKept)));
   sqlite3_wal_hook(raw_, &Connection::on_wal, this);
   return {};
 }
@@ -193,7 +200,46 @@ void Connection::checkpoint(bool restart) {
       nullptr);
   busy_wait_now_ = options_.busy_wait;
   // Tried again after as many more frames; what is committed is safe in the log meanwhile.
-  if (code == SQLITE_OK) wal_frames_ = 0;
+  if (code != SQLITE_OK) return;
+  wal_frames_ = 0;
+  wal_filled_ = 0;  // a log that starts over may be cut to its limit
+}
+
+std::optional<std::int64_t> Connection::log_bytes() {
+  sqlite3_file* log = nullptr;
+  if (sqlite3_file_control(raw_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+      log == nullptr || log->pMethods == nullptr)
+    return std::nullopt;
+  sqlite3_int64 bytes = 0;
+  if (log->pMethods->xFileSize(log, &bytes) != SQLITE_OK) return std::nullopt;
+  return bytes;
+}
+
+// Zeros are no frame: a recovery stops at them as it does at frames of an earlier round.
+void Connection::write_zeros(std::int64_t from, std::int64_t until) {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(raw_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  const std::vector<char> zeros(std::size_t{64} << 10, '\0');
+  while (from < until) {
+    const auto size = std::min(until - from, static_cast<std::int64_t>(zeros.size()));
+    if (log->pMethods->xWrite(log, zeros.data(), static_cast<int>(size), from) != SQLITE_OK) return;
+    from += size;
+  }
+}
+
+void Connection::fill_log_ahead(int frames, int frames_max) {
+  const int wanted = std::min(wal_frames_ + frames, frames_max);
+  // A store that is opened for a call or two is closed before this would pay.
+  if (wal_frames_ < frames || wanted <= wal_filled_) return;
+  // Other processes append to the same file, each while it holds the lock that this takes.
+  if (!run("BEGIN IMMEDIATE")) return;
+  if (const auto bytes = log_bytes()) {
+    // Several times what is missing, so that this is rarely done.
+    const int fill = std::min(wal_frames_ + 4 * frames, frames_max);
+    write_zeros(*bytes, std::int64_t{fill} * kFrameBytes);
+    wal_filled_ = std::max(fill, static_cast<int>(*bytes / kFrameBytes));
+  }
+  (void)run("ROLLBACK");
 }
 
 Result<Statement> Connection::use(std::string_view sql) {

@@ -52,8 +52,10 @@ class Writer {
   }
 
   // After the answers, so that no one waits for it.
-  void copy_log() {
-    if (connection_ == nullptr || connection_->wal_frames() < options_.log_frames_max) return;
+  void tend_log() {
+    if (connection_ == nullptr) return;
+    connection_->fill_log_ahead(kFramesAhead, options_.log_frames_max);
+    if (connection_->wal_frames() < options_.log_frames_max) return;
     // Readers keep the log from starting over; only when it has grown far are they waited for.
     connection_->checkpoint(connection_->wal_frames() >= 4 * options_.log_frames_max);
   }
@@ -164,6 +166,8 @@ class Writer {
                     made.error().message()));
   }
 
+  // More than most batches write.
+  static constexpr int kFramesAhead = 64;
   static constexpr auto kPlain = SqliteTransaction::Kind::kPlain;
 
   SqliteStoreOptions options_;
@@ -219,7 +223,7 @@ struct SqliteStore::Inside {
             [this](Lane::Batch batch) { reader.run(batch); }, [] {}) {}
 
   void after_batch() {
-    writer.copy_log();
+    writer.tend_log();
     const std::size_t pages = pages_to_release.exchange(0);
     // What cannot be given back now stays free inside the file, which harms nothing.
     if (pages > 0) (void)writer.release_pages(pages);

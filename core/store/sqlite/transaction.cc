@@ -40,12 +40,13 @@ Status check_intent(const Intent& intent) {
 bool same_identity(const Intent& a, const Intent& b) {
   return a.turn == b.turn && a.provider_id == b.provider_id &&
          a.provider_version == b.provider_version && a.provider_digest == b.provider_digest &&
-         a.spec_digest == b.spec_digest && a.scope == b.scope && a.holder == b.holder &&
-         a.created_at == b.created_at;
+         a.spec_digest == b.spec_digest && a.scope == b.scope && a.created_at == b.created_at;
 }
 
 // The columns that a call's progress changes, in the order of both statements below.
 void bind_progress(Statement& statement, const Intent& intent) {
+  statement.text(intent.holder.boot_id).text(intent.holder.host_id);
+  statement.text(intent.holder.lock_path);
   statement.text(stored(intent.state)).integer(std::int64_t{intent.dispatched});
   statement.integer(std::int64_t{intent.cancel_requested}).text(intent.ref);
   statement.integer(std::int64_t{intent.result_expired}).integer(unix_ms(intent.updated_at));
@@ -266,7 +267,6 @@ Status SqliteTransaction::write_intent(const Intent& intent) {
   insert.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
   insert.text(intent.provider_digest).text(intent.spec_digest).text(scope);
   insert.integer(unix_ms(intent.created_at));
-  insert.text(intent.holder.boot_id).text(intent.holder.host_id).text(intent.holder.lock_path);
   bind_progress(insert, intent);
   BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
   if (changed != 1)
@@ -302,11 +302,13 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
   const bool opens = is_open(before->intent) != is_open(intent);
   BERTH_TRY(
       Statement update,
-      connection_.use(opens ? "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+      connection_.use(opens ? "UPDATE intents SET boot_id = ?, host_id = ?, "
+                              "lock_path = ?, state = ?, dispatched = ?, cancel_requested = "
                               "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
                               "= ?, last_error = ?, last_stage = ?, revision = ?, result = ?, "
                               "open = NOT open WHERE seq = ?"
-                            : "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = "
+                            : "UPDATE intents SET boot_id = ?, host_id = ?, "
+                              "lock_path = ?, state = ?, dispatched = ?, cancel_requested = "
                               "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
                               "= ?, last_error = ?, last_stage = ?, revision = ?, result = ? "
                               "WHERE seq = ?"));
@@ -323,13 +325,12 @@ Status SqliteTransaction::rewrite_identity(const Intent& intent, std::int64_t se
   BERTH_TRY(
       Statement update,
       connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
-                      "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ?, boot_id "
-                      "= ?, host_id = ?, lock_path = ? WHERE seq = ?"));
+                      "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ? WHERE "
+                      "seq = ?"));
   const std::string scope = stored(intent.scope);
   update.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
   update.text(intent.provider_digest).text(intent.spec_digest).text(scope);
   update.integer(unix_ms(intent.created_at));
-  update.text(intent.holder.boot_id).text(intent.holder.host_id).text(intent.holder.lock_path);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   return {};
 }

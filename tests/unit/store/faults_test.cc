@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include <fstream>
+
 #include "tests/store/crowd.h"
 #include "tests/store/fault_vfs.h"
 #include "tests/store/good_run.h"
@@ -42,6 +44,20 @@ class Faults : public ::testing::Test {
   std::unique_ptr<SqliteStore> store =
       test::open_store({.path = folder / "berth.db", .vfs = FaultVfs::name()});
 };
+
+TEST_F(Faults, ACrashBesideTheRoomThatTheLogKeepsLosesNothing) {
+  for (long number = 0; number < 60; ++number) ASSERT_TRUE(commit(*store, insert(number)));
+  const auto log = folder / "berth.db-wal";
+  std::string tail(4096, 'x');
+  std::ifstream file(log, std::ios::binary);
+  file.seekg(-static_cast<long>(tail.size()), std::ios::end);
+  file.read(tail.data(), static_cast<long>(tail.size()));
+  // Otherwise there is no such room, and this shows nothing.
+  ASSERT_EQ(tail, std::string(4096, '\0'));
+  for (const long number : {0, 30, 59}) EXPECT_TRUE(stored_after_a_crash(number)) << number;
+  ASSERT_TRUE(commit(*store, insert(60)));
+  EXPECT_TRUE(stored_after_a_crash(60));
+}
 
 TEST_F(Faults, ACommitThatCannotBeFlushedIsUnknownAndThenSettled) {
   ASSERT_TRUE(commit(*store, insert(1)));

@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <iostream>
 
+#include "core/base/run_loop.h"
 #include "core/host/host.h"
 
 struct Printer : berth::ExecutionObserver {
@@ -52,7 +53,7 @@ int main(int count, char** arguments) {
       status = ended;
       boost::asio::co_spawn(loop, (*host)->close(), [](std::exception_ptr) {});
     });
-    loop.run();
+    berth::run_loop(loop);
   }
   if (!status) std::cerr << "embed: " << status.error().message() << "\n";
   return status ? 0 : 1;
