@@ -152,7 +152,8 @@ const std::vector<Probe>& table() {
        .program = "call_by_other_conventions",
        .attempts = {{"int 0x80", "ENOSYS", "done", "SIGSEGV"},
                     {"x32", "ENOSYS", "done", "ENOSYS"},
-                    {"a 32-bit program", "SIGSEGV", "done", "ENOEXEC"}}},
+                    {"a 32-bit program", "SIGSEGV", "done", "ENOEXEC"},
+                    {"a number nobody knows", "ENOSYS"}}},
 #endif
       {.number = 17, .title = "sockets other than unix, TCP and UDP",
        .stopped_by = all_of({Layer::kSeccomp, Layer::kCapabilities}), .program = "open_sockets",

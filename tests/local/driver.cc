@@ -6,9 +6,13 @@
 //   lookup NAME   says the numbers of presence and state
 //   fence NAME    says the number of presence
 //   list          says every name of the owner's
+//   sweep         destroys every one of them, says how many
+//   cycle COUNT   makes, uses and destroys so many sandboxes; after each it says how many descriptors this
+//                 process has, and kilobytes of memory
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -38,9 +42,51 @@ int hold(Allocations& allocations, const std::string& name) {
   return 0;
 }
 
+int sweep(Allocations& allocations) {
+  int swept = 0;
+  for (const Listed& item : allocations.list_owned("owner", "").items) {
+    allocations.destroy(item.name, std::chrono::seconds(20));
+    ++swept;
+  }
+  say(std::to_string(swept));
+  return 0;
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    count += entry.path().empty() ? 0 : 1;
+  }
+  return count;
+}
+
+std::string resident_kilobytes() {
+  const std::string text = read_small_file("/proc/self/statm").value_or("0 0");
+  return std::to_string(std::stol(text.substr(text.find(' '))) * 4);
+}
+
+int cycle(Allocations& allocations, int count) {
+  CreateSpec spec;
+  spec.owner_tag = "owner";
+  // It leaves a process and a file behind, as programs do.
+  Command command;
+  command.argv = {"/bin/sh", "-c", "echo fine > file; sleep 1000 & cat file"};
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "cycle-" + random_hex(8);
+    CapturePeer peer;
+    const RunResult result = allocations.create(name, spec)->run(peer, command);
+    allocations.destroy(name, std::chrono::seconds(20));
+    const bool good = result.cause == Cause::kExited && peer.text() == "fine\n";
+    say(good ? std::to_string(open_descriptors()) + " " + resident_kilobytes() : "the command failed");
+  }
+  return 0;
+}
+
 int perform(const std::string& state_dir, const std::string& verb, const std::string& name) {
   Allocations allocations(default_config(), state_dir, "owner");
   if (verb == "hold") return hold(allocations, name);
+  if (verb == "sweep") return sweep(allocations);
+  if (verb == "cycle") return cycle(allocations, std::stoi(name));
   if (verb == "destroy") {
     allocations.destroy(name, std::chrono::seconds(20));
     say("gone");

@@ -1,8 +1,6 @@
 #include "helper/launcher.h"
 
 #include <fcntl.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,13 +18,9 @@
 
 #include "helper/channel.h"
 #include "helper/init.h"
-#include "helper/landlock.h"
 #include "helper/layers.h"
+#include "helper/probes.h"
 #include "helper/sandbox_setup.h"
-
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
 
 namespace berth::local {
 namespace {
@@ -37,39 +31,6 @@ constexpr int kInitLiveness = 4;
 constexpr int kInitIdentity = 5;
 constexpr int kInitGate = 6;
 constexpr int kAboveKept = 64;
-
-struct NamespaceFlag {
-  Layer layer;
-  std::uint64_t flag;
-};
-// The two that the init enters by itself, with the right root and offsets, are probed but not cloned.
-constexpr NamespaceFlag kCloned[] = {{Layer::kPid, CLONE_NEWPID}, {Layer::kMount, CLONE_NEWNS},
-                                     {Layer::kNet, CLONE_NEWNET}, {Layer::kIpc, CLONE_NEWIPC},
-                                     {Layer::kUts, CLONE_NEWUTS}};
-constexpr NamespaceFlag kEnteredLater[] = {{Layer::kCgroupNamespace, CLONE_NEWCGROUP},
-                                           {Layer::kTime, CLONE_NEWTIME}};
-
-pid_t clone_process(std::uint64_t flags, int unified_folder, int* pidfd) {
-  clone_args arguments{};
-  arguments.flags = flags | CLONE_PIDFD;
-  arguments.exit_signal = SIGCHLD;
-  arguments.pidfd = reinterpret_cast<std::uint64_t>(pidfd);
-  if (unified_folder >= 0) {
-    arguments.flags |= CLONE_INTO_CGROUP;
-    arguments.cgroup = static_cast<std::uint64_t>(unified_folder);
-  }
-  return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof(arguments)));
-}
-
-int try_namespace(std::uint64_t flag) {
-  int pidfd = -1;
-  const pid_t child = clone_process(CLONE_NEWUSER | flag, -1, &pidfd);
-  if (child == 0) _exit(0);
-  if (child < 0) return errno;
-  close(pidfd);
-  waitpid(child, nullptr, 0);
-  return 0;
-}
 
 int write_decimal(int fd, long long number) {
   char text[32];
@@ -188,21 +149,7 @@ class Launcher {
   void probe(std::uint64_t id) {
     Probed answer{};
     answer.header = Header{Kind::kProbed, 0, id};
-    const auto set = [&](Layer layer, int error) {
-      answer.layers[static_cast<std::uint32_t>(layer)].error = error;
-    };
-    set(Layer::kUser, try_namespace(0));
-    for (const NamespaceFlag& item : kCloned) set(item.layer, try_namespace(item.flag));
-    for (const NamespaceFlag& item : kEnteredLater) set(item.layer, try_namespace(item.flag));
-    const int level = landlock_level();
-    set(Layer::kLandlock, level < 0 ? -level : 0);
-    if (level > 0) {
-      answer.layers[static_cast<std::uint32_t>(Layer::kLandlock)].level =
-          static_cast<std::uint32_t>(level);
-    }
-    std::uint32_t action = SECCOMP_RET_ERRNO;
-    set(Layer::kSeccomp,
-        syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0 ? 0 : errno);
+    probe_layers(&answer);
     send_message(socket_, answer);
   }
 
@@ -230,7 +177,7 @@ class Launcher {
       return -1;
     }
     std::uint64_t flags = wanted(request.skipped_layers, Layer::kUser) ? CLONE_NEWUSER : 0;
-    for (const NamespaceFlag& item : kCloned) {
+    for (const NamespaceFlag& item : kClonedNamespaces) {
       if (wanted(request.skipped_layers, item.layer)) flags |= item.flag;
     }
     int pidfd = -1;
@@ -287,7 +234,7 @@ class Launcher {
   LayerFailure clone_failure(const Create& request, int error) {
     const int user = try_namespace(0);
     if (user != 0) return make_failure(Layer::kUser, user, "making the user namespace");
-    for (const NamespaceFlag& item : kCloned) {
+    for (const NamespaceFlag& item : kClonedNamespaces) {
       if (!wanted(request.skipped_layers, item.layer)) continue;
       const int one = try_namespace(item.flag);
       if (one != 0) return make_failure(item.layer, one, "making the namespace");

@@ -81,21 +81,6 @@ int enter_time_namespace() {
   return write_text("/proc/self/timens_offsets", text);
 }
 
-int drop_capabilities() {
-  constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-                                  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-                                  SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return errno;
-  for (unsigned long capability = 0; capability < 64; ++capability) {
-    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0) break;
-    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return errno;
-  }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2]{};
-  if (syscall(SYS_capset, &header, none) != 0) return errno;
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
-}
-
 // Without the layer, programs have what the user namespace gives its first process.
 int keep_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -162,6 +147,21 @@ void close_privileges(Walls* walls) {
 }
 
 }  // namespace
+
+int drop_capabilities() {
+  constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                  SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                  SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return errno;
+  for (unsigned long capability = 0; capability < 64; ++capability) {
+    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0) break;
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return errno;
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  if (syscall(SYS_capset, &header, none) != 0) return errno;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
+}
 
 LayerFailure make_failure(Layer layer, int error, const char* doing) {
   LayerFailure failure{};

@@ -133,6 +133,7 @@ void call_by_other_conventions() {
   say_in_child("x32", call_by_x32);
   say_in_child("a 32-bit program", run_32_bit_program);
   unlink("program-32");
+  say_result("a number nobody knows", syscall(9999));
 }
 #else
 void call_by_other_conventions() {}
