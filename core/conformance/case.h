@@ -62,11 +62,22 @@ const Case* find_case(std::string_view id);
 
 // One list per area; each in cases/<area>.cc.
 using CaseList = std::span<const Case>;
+CaseList meta_cases();
 CaseList load_cases();
+CaseList scope_cases();
 CaseList op_cases();
 CaseList key_cases();
+CaseList out_cases();
+CaseList program_cases();
+CaseList file_cases();
+CaseList canc_cases();
+CaseList strm_cases();
 CaseList clean_cases();
-CaseList scope_cases();
+CaseList fence_cases();
+CaseList conc_cases();
+CaseList mem_cases();
+CaseList shut_cases();
+CaseList fault_cases();
 
 std::string_view to_string(Profile profile);
 // '*' stands for any number of characters, '?' for one. Matches the id or "id slug".

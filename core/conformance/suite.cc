@@ -9,7 +9,10 @@ namespace {
 
 std::vector<Case> collect() {
   std::vector<Case> all;
-  for (const CaseList area : {load_cases(), scope_cases(), op_cases(), key_cases(), clean_cases()})
+  for (const CaseList area :
+       {meta_cases(), load_cases(), scope_cases(), op_cases(), key_cases(), out_cases(), program_cases(),
+        file_cases(), canc_cases(), strm_cases(), clean_cases(), fence_cases(), conc_cases(), mem_cases(),
+        shut_cases(), fault_cases()})
     all.insert(all.end(), area.begin(), area.end());
   return all;
 }

@@ -6,12 +6,12 @@
 
 namespace berth::reference {
 
-void Files::put(const std::string& sandbox, const std::string& path, File file) {
+void FilesInMemory::put(const std::string& sandbox, const std::string& path, File file) {
   const std::lock_guard lock(mutex_);
   files_[sandbox][path] = std::move(file);
 }
 
-File Files::get(const std::string& sandbox, const std::string& path, std::uint64_t bytes_max) {
+File FilesInMemory::get(const std::string& sandbox, const std::string& path, std::uint64_t bytes_max) {
   const std::lock_guard lock(mutex_);
   const auto owner = files_.find(sandbox);
   if (owner == files_.end() || !owner->second.contains(path))
@@ -24,7 +24,7 @@ File Files::get(const std::string& sandbox, const std::string& path, std::uint64
   return file;
 }
 
-void Files::drop(const std::string& sandbox) {
+void FilesInMemory::drop(const std::string& sandbox) {
   const std::lock_guard lock(mutex_);
   files_.erase(sandbox);
 }

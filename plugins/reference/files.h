@@ -1,5 +1,5 @@
-// The files of all sandboxes, in memory. Bounded, so that no script and no caller can fill the
-// machine. Any thread.
+// The files of all sandboxes: in memory, or on disk where programs really run. Bounded, so that no script
+// and no caller can fill the machine. Any thread.
 #ifndef BERTH_PLUGINS_REFERENCE_FILES_H_
 #define BERTH_PLUGINS_REFERENCE_FILES_H_
 
@@ -19,12 +19,23 @@ struct File {
 
 class Files {
  public:
-  void put(const std::string& sandbox, const std::string& path, File file);
+  virtual ~Files() = default;
+
+  // Throws berth::Failure when it cannot be put; then nothing of it is there.
+  virtual void put(const std::string& sandbox, const std::string& path, File file) = 0;
 
   // Throws berth::Failure (rejected): kNotFound when missing, kQuota when larger than `bytes_max`.
-  File get(const std::string& sandbox, const std::string& path, std::uint64_t bytes_max);
+  virtual File get(const std::string& sandbox, const std::string& path,
+                   std::uint64_t bytes_max) = 0;
 
-  void drop(const std::string& sandbox);
+  virtual void drop(const std::string& sandbox) = 0;
+};
+
+class FilesInMemory final : public Files {
+ public:
+  void put(const std::string& sandbox, const std::string& path, File file) override;
+  File get(const std::string& sandbox, const std::string& path, std::uint64_t bytes_max) override;
+  void drop(const std::string& sandbox) override;
 
  private:
   std::mutex mutex_;

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "berth/answer.hpp"
 #include "berth/detail/receive.hpp"
+#include "plugins/reference/host_program.h"
 #include "plugins/reference/transfer.h"
 
 namespace berth::reference {
@@ -125,7 +127,13 @@ void Reference::open(berth_op op, const berth_open_spec* from) {
     auto entries = script->keeps_files()
                        ? Entries::in_folder(std::string(spec.state_dir) + "/entries")
                        : Entries::in_memory();
+    std::unique_ptr<Files> files = std::make_unique<FilesInMemory>();
+    Boxes* boxes = nullptr;
+    if (script->runs_programs())
+      files.reset(boxes = new Boxes(std::string(spec.state_dir) + "/boxes"));
     const std::lock_guard lock(mutex_);
+    files_ = std::move(files);
+    boxes_ = boxes;
     script_ = std::move(script);
     entries_ = std::move(entries);
     open_ = true;
@@ -169,7 +177,7 @@ std::optional<Entry> Reference::living(const std::string& name) {
     Entry gone = *entry;
     gone.kind = Entry::Kind::kGone;
     entries_->replace(name, Entry::Kind::kSandbox, gone);
-    files_.drop(name);
+    files_->drop(name);
     return gone;
   }
   return entry;
@@ -190,6 +198,7 @@ void Reference::make(const std::string& name, const CreateSpec& spec, const Rule
     entry.lookups_left =
         rule.appear_after.count() != 0 ? 0 : std::max<std::uint64_t>(1, rule.appear_after_lookups);
   }
+  if (boxes_ != nullptr) Boxes::require_none(spec.limits);
   if (!entries_->insert(name, entry)) {
     const auto existing = living(name);
     // The same name again is the same sandbox; a fenced or used-up name makes none. [KEY-001]
@@ -200,6 +209,7 @@ void Reference::make(const std::string& name, const CreateSpec& spec, const Rule
     throw Failure::rejected(Code::kConflict,
                             "reference: the name " + name + " is fenced or used up");
   }
+  if (boxes_ != nullptr) boxes_->make(name, spec);
   if (entry.kind == Entry::Kind::kLate && rule.appear_after.count() != 0)
     delays_.add(rule.appear_after, -1, [this, name, entry] { appear(name, entry); });
 }
@@ -304,17 +314,55 @@ void Reference::run(berth_op op, berth_str ref, const berth_command* from) {
   }
   const Rule& rule = script_->next(Slot::kRun, command.argv);
   const std::string name = name_of(detail::view(ref));
+  if (boxes_ != nullptr) run_on_host(op, name, command, rule);
+  else run_scripted(op, name, rule);
+}
+
+void Reference::run_scripted(berth_op op, const std::string& name, const Rule& rule) {
   const auto program = std::make_shared<Program>(host_, op, rule);
   perform(
       op, rule,
       [this, op, name, &rule, program](const Step& then) {
         require_sandbox(name);
         for (const ScriptedFile& file : rule.files)
-          files_.put(name, file.path, {file.text, file.mode});
+          files_->put(name, file.path, {file.text, file.mode});
         drive(
             host_, op, [program] { return program->advance(); }, then);
       },
       [this, op, program] { answer(host_, op, program->result()); });
+}
+
+// The command is made of views that hang off the operation.
+void Reference::run_on_host(berth_op op, const std::string& name, const Command& command,
+                            const Rule& rule) {
+  const auto program = std::make_shared<HostProgram>(host_, op);
+  perform(
+      op, rule,
+      [this, name, command, program](const Step& then) {
+        require_sandbox(name);
+        program->prepare(*boxes_, name, command, living(name).value_or(Entry{}).expires_unix_ms);
+        // Again, now that whoever ends the sandbox has to wait for this program.
+        require_sandbox(name);
+        lend([program] { program->run(); }, then);
+      },
+      [this, op, program] { answer(host_, op, program->result()); });
+}
+
+// Does `work`, then `then`, on a thread the host lends.
+void Reference::lend(Step work, Step then) {
+  struct Lent {
+    Step work;
+    Step then;
+  };
+  auto lent = std::make_unique<Lent>(Lent{std::move(work), std::move(then)});
+  const auto go = [](void* user) {
+    const std::unique_ptr<Lent> owned(static_cast<Lent*>(user));
+    owned->work();
+    owned->then();
+  };
+  if (!host_.post(go, lent.get()))
+    throw Failure::uncertain(Code::kUnavailable, "reference: the host lends no thread any more");
+  static_cast<void>(lent.release());
 }
 
 // [FILE-001]
@@ -332,7 +380,7 @@ void Reference::put_file(berth_op op, berth_str ref, const berth_put_file_spec* 
             host_, op, [upload] { return upload->advance(); }, then);
       },
       [this, op, name, &rule, upload] {
-        if (rule.effect == Effect::kNormal) files_.put(name, upload->path(), upload->take());
+        if (rule.effect == Effect::kNormal) files_->put(name, upload->path(), upload->take());
         answer_done(host_, op);
       });
 }
@@ -348,7 +396,7 @@ void Reference::get_file(berth_op op, berth_str ref, const berth_get_file_spec* 
       [this, op, name, from, download](const Step& then) {
         require_sandbox(name);
         const GetFile spec = detail::to_value(from);
-        download->carry(files_.get(name, std::string(spec.path), spec.max_bytes));
+        download->carry(files_->get(name, std::string(spec.path), spec.max_bytes));
         drive(
             host_, op, [download] { return download->advance(); }, then);
       },
@@ -361,14 +409,32 @@ void Reference::destroy(berth_op op, berth_str name, berth_str) {
   if (!begin(op)) return;
   const Rule& rule = script_->next(Slot::kDestroy);
   const std::string wanted(detail::view(name));
-  perform(op, rule, at_once([this, wanted] {
-            Entry gone = living(wanted).value_or(Entry{});
-            gone.kind = Entry::Kind::kGone;
-            entries_->replace(wanted, Entry::Kind::kSandbox, gone);
-            entries_->replace(wanted, Entry::Kind::kLate, gone);
-            files_.drop(wanted);
-          }),
-          [this, op] { answer(host_, op, Destroyed{}); });
+  perform(
+      op, rule,
+      [this, wanted](const Step& then) {
+        Entry gone = living(wanted).value_or(Entry{});
+        gone.kind = Entry::Kind::kGone;
+        entries_->replace(wanted, Entry::Kind::kSandbox, gone);
+        entries_->replace(wanted, Entry::Kind::kLate, gone);
+        end_programs(wanted, then);
+      },
+      [this, op, wanted] {
+        if (boxes_ != nullptr && !boxes_->stop(wanted))
+          throw Failure::failed_dirty(Code::kTimeout, "reference: its programs do not end");
+        files_->drop(wanted);
+        answer(host_, op, Destroyed{});
+      });
+}
+
+// Goes on once nothing runs in the sandbox: at once, or when its programs have ended. [CLEAN-003]
+void Reference::end_programs(const std::string& name, const Step& then) {
+  constexpr int kRounds = 5000;
+  if (boxes_ == nullptr || boxes_->stop(name)) return then();
+  const auto wait = [this, name] {
+    for (int round = 0; round < kRounds && !boxes_->stop(name); ++round)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  lend(wait, then);
 }
 
 ListPage Reference::page(std::string_view tag, std::string_view cursor) {

@@ -1,5 +1,5 @@
-// The reference provider: sandboxes that exist only as entries and files in memory, behind the raw
-// table of berth/abi.h. It shows every obligation of the contract in the open, and a script can
+// The reference provider: sandboxes that exist only as entries and files, behind the raw table of
+// berth/abi.h. What runs in them is scripted, or, where the configuration says so, plain processes. It shows every obligation of the contract in the open, and a script can
 // make it break each of them: late answers, lost answers, sandboxes that appear late, lies.
 //
 // Everything that is not scripted to wait completes inside its slot. No lock is held while the host
@@ -19,6 +19,7 @@
 #include "berth/abi.h"
 #include "berth/host.hpp"
 #include "berth/values.hpp"
+#include "plugins/reference/boxes.h"
 #include "plugins/reference/delays.h"
 #include "plugins/reference/entries.h"
 #include "plugins/reference/files.h"
@@ -82,12 +83,17 @@ class Reference {
   void appear(const std::string& name, Entry late);
   Found find(const std::string& name);
   Found fence_now(const std::string& name);
+  void run_scripted(berth_op op, const std::string& name, const Rule& rule);
+  void run_on_host(berth_op op, const std::string& name, const Command& command, const Rule& rule);
+  void end_programs(const std::string& name, const Step& then);
+  void lend(Step work, Step then);
   ListPage page(std::string_view tag, std::string_view cursor);
 
   const Host host_;
-  std::unique_ptr<Script> script_;  // set by open, like the next two
+  std::unique_ptr<Script> script_;  // set by open, like the next three
   std::unique_ptr<Entries> entries_;
-  Files files_;
+  std::unique_ptr<Files> files_;
+  Boxes* boxes_ = nullptr;  // files_, where programs really run
   Delays delays_;
 
   std::mutex mutex_;  // guards the three below

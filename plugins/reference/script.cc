@@ -195,6 +195,8 @@ Script::Script(std::string_view config_json) {
       account_ = text(value, where);
     else if (key == "state")
       keeps_files_ = word(value, where, std::array<std::string_view, 2>{"memory", "files"}) == 1;
+    else if (key == "programs")
+      runs_programs_ = word(value, where, std::array<std::string_view, 2>{"scripted", "host"}) == 1;
     else if (key == "slots") {
       for (const auto& [slot, rules] : object(value, where)) {
         const auto at = std::find(std::begin(kSlots), std::end(kSlots), std::string_view(slot));

@@ -87,10 +87,12 @@ class Script {
 
   const std::string& account() const { return account_; }
   bool keeps_files() const { return keeps_files_; }
+  bool runs_programs() const { return runs_programs_; }
 
  private:
   std::string account_ = "reference";
   bool keeps_files_ = true;
+  bool runs_programs_ = false;
   std::array<std::vector<Rule>, kSlotCount> rules_;
   std::array<std::atomic<std::uint64_t>, kSlotCount> calls_{};
   Rule plain_;

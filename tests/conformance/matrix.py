@@ -39,7 +39,7 @@ def run_twin(berth, plugins, case, only, jobs, folder):
     """The ids that were bad, the statuses of all, and the loader's refusal."""
     name = LOADER_TWINS.get(case, "broken")
     config = Path(folder, f"{case}.json")
-    fault = {} if name != "broken" else {"providers": {"broken": {"config": {"fault": case}}}}
+    fault = {} if name != "broken" else {"providers": {"broken": {"config": {"fault": case, "programs": "host"}}}}
     config.write_text(json.dumps(fault))
     command = [berth, "conformance", "run", str(Path(plugins, f"{name}.so")), "--config", str(config), "--json",
                "--seed", "1", "--timeout-scale", "0.5", "--jobs", str(jobs)]

@@ -26,7 +26,10 @@ Twin& twin() { return *state->twin; }
 
 std::unique_ptr<Twin> find(std::string_view id) {
   if (id.empty()) return std::make_unique<Twin>();
-  for (const Faults* area : {&load_faults(), &op_faults(), &key_faults(), &clean_faults()}) {
+  for (const Faults* area :
+       {&meta_faults(), &load_faults(), &op_faults(), &key_faults(), &out_faults(), &run_faults(), &file_faults(),
+        &canc_faults(), &strm_faults(), &clean_faults(), &fence_faults(), &conc_faults(), &mem_faults(),
+        &shut_faults(), &fault_faults()}) {
     const auto found = area->find(id);
     if (found != area->end()) return found->second();
   }

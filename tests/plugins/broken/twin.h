@@ -87,10 +87,21 @@ std::unique_ptr<Twin> make() {
 
 // One list per area of the contract, each in faults_<area>.cc. The key is the id of the case that must
 // find the fault.
+const Faults& meta_faults();
 const Faults& load_faults();
 const Faults& op_faults();
 const Faults& key_faults();
+const Faults& out_faults();
+const Faults& run_faults();
+const Faults& file_faults();
+const Faults& canc_faults();
+const Faults& strm_faults();
 const Faults& clean_faults();
+const Faults& fence_faults();
+const Faults& conc_faults();
+const Faults& mem_faults();
+const Faults& shut_faults();
+const Faults& fault_faults();
 
 }  // namespace berth::broken
 

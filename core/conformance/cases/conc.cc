@@ -1,0 +1,8 @@
+// CONC: several operations at once.
+#include "core/conformance/lab.h"
+
+namespace berth::conformance {
+
+CaseList conc_cases() { return {}; }
+
+}  // namespace berth::conformance

@@ -1,0 +1,10 @@
+#include "tests/plugins/broken/twin.h"
+
+namespace berth::broken {
+
+const Faults& shut_faults() {
+  static const Faults* const all = new Faults{};
+  return *all;
+}
+
+}  // namespace berth::broken
