@@ -150,6 +150,7 @@ struct ProviderCommands {
   ProviderInspectOptions inspect;
   ProviderExplainOptions explain;
   ProviderNewOptions create;
+  ProviderWatchOptions watch;
 };
 
 void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
@@ -173,6 +174,10 @@ void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
   add_choice(create, "--language", options.create.language, {"cxx"}, "default: cxx");
   add_text(create, "--into", options.create.into, "DIR",
            "the folder to fill, new or empty (default: one of that name, here)");
+  CLI::App& watch = add_command(group, draft, options.watch, "watch",
+                                "Build, judge and test a provider again whenever a file is saved",
+                                kProviderWatchFooter);
+  watch.add_option("DIR", options.watch.folder, "the provider's folder")->required();
   CLI::App& explain = add_command(group, draft, options.explain, "explain",
                                   "Say what a clause of the contract asks, why, and what to do",
                                   kProviderExplainFooter);

@@ -13,6 +13,7 @@ Task<int> list_providers(Context& context, ProviderListOptions options);
 Task<int> inspect_provider(Context& context, ProviderInspectOptions options);
 Task<int> explain_clause(Context& context, ProviderExplainOptions options);
 Task<int> new_provider(Context& context, ProviderNewOptions options);
+Task<int> watch_provider(Context& context, ProviderWatchOptions options);
 Task<int> show_intents(Context& context, IntentsOptions options);
 Task<int> retire_session(Context& context, SessionRetireOptions options);
 Task<int> reconcile_intents(Context& context, ReconcileOptions options);

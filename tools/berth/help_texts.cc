@@ -90,6 +90,14 @@ constexpr std::string_view kProviderNewFooter = R"(Examples:
 Writes a whole provider with its test, and prints the commands that build it.
 Nothing is written over.)";
 
+constexpr std::string_view kProviderWatchFooter = R"(Example:
+  berth provider watch my-cloud
+
+Builds into DIR/build, then inspects the provider, runs its own tests and the
+smoke profile of 'berth conformance'; stops at the first that fails, and begins
+again when a file is saved. With --json each step's end is one line on standard
+output. Ctrl-C ends it.)";
+
 constexpr std::string_view kIntentsFooter = R"(Examples:
   berth intents --unresolved
   berth intents --owner ann --session nightly

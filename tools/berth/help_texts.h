@@ -13,6 +13,7 @@ extern const std::string_view kProviderListFooter;
 extern const std::string_view kProviderInspectFooter;
 extern const std::string_view kProviderExplainFooter;
 extern const std::string_view kProviderNewFooter;
+extern const std::string_view kProviderWatchFooter;
 extern const std::string_view kIntentsFooter;
 extern const std::string_view kSessionFooter;
 extern const std::string_view kReconcileFooter;

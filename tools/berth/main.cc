@@ -34,6 +34,9 @@ struct Dispatch {
   Task<int> operator()(ProviderNewOptions& options) {
     return new_provider(context, std::move(options));
   }
+  Task<int> operator()(ProviderWatchOptions& options) {
+    return watch_provider(context, std::move(options));
+  }
   Task<int> operator()(IntentsOptions& options) { return show_intents(context, std::move(options)); }
   Task<int> operator()(SessionRetireOptions& options) {
     return retire_session(context, std::move(options));

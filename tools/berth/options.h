@@ -63,6 +63,10 @@ struct ProviderNewOptions {
   std::string into;      // empty: a folder of that name
 };
 
+struct ProviderWatchOptions {
+  std::string folder;
+};
+
 struct IntentsOptions {
   std::string name;
   std::string owner;
@@ -176,7 +180,7 @@ struct VersionOptions {};
 
 using CommandOptions =
     std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, ProviderExplainOptions,
-                 ProviderNewOptions, IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
+                 ProviderNewOptions, ProviderWatchOptions, IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,

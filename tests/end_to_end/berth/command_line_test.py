@@ -10,7 +10,7 @@ import cli
 from cli import BerthCase
 
 COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"],
-            ["provider", "new"], ["intents"],
+            ["provider", "new"], ["provider", "watch"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
