@@ -16,6 +16,8 @@ namespace berth::local {
 namespace {
 
 constexpr std::uint64_t kPeriodMicroseconds = 100'000;
+// An eighth of a sandbox's memory besides: two busy connections at the least.
+constexpr std::uint64_t kSocketPart = 8;
 constexpr std::size_t kTableMaxBytes = 1 << 20;
 
 struct Mount {
@@ -185,6 +187,9 @@ std::string limit_memory(const std::string& folder, bool unified, std::uint64_t 
   // on behalf of a group whose swappiness is zero.
   if (problem.empty()) problem = set_limit(folder + "/memory.memsw.limit_in_bytes", value, true);
   if (problem.empty()) problem = set_limit(folder + "/memory.swappiness", "0", true);
+  // Version 1 counts what sockets hold apart, and not at all unless it is limited.
+  const std::string sockets = std::to_string(bytes / kSocketPart);
+  if (problem.empty()) problem = set_limit(folder + "/memory.kmem.tcp.limit_in_bytes", sockets, true);
   return problem;
 }
 

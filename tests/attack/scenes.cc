@@ -1,5 +1,6 @@
 #include "scenes.h"
 
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <thread>
@@ -40,6 +41,22 @@ void remove(Scene& scene, const std::string& names) {
 }
 
 std::string line(const std::string& what, const std::string& answer) { return what + ": " + answer + "\n"; }
+
+// Runs what does not end by itself, acts once it has said something, and cancels it.
+template <typename Act>
+std::string run_meanwhile(Scene& scene, std::string_view script, Act act) {
+  Command command;
+  command.argv = {"/bin/sh", "-c", script};
+  command.cwd = scene.folder();
+  local::TestPeer peer;
+  RunResult result;
+  std::thread runner([&] { result = scene.sandbox().run(peer, command); });
+  local::eventually([&] { return peer.taken_bytes > 0; });
+  act();
+  peer.cancel();
+  runner.join();
+  return peer.out + line("the command", result.cause == Cause::kCancelled ? "cancelled" : "ended otherwise");
+}
 
 }  // namespace
 
@@ -97,17 +114,17 @@ std::string share_ipc_objects(Scene& scene) {
 }
 
 std::string leave_daemon(Scene& scene) {
-  Command command;
-  command.argv = {"/bin/sh", "-c", "./attack_probes become_daemon; sleep 1000"};
-  command.cwd = scene.folder();
-  local::TestPeer peer;
-  RunResult result;
-  std::thread runner([&] { result = scene.sandbox().run(peer, command); });
-  local::eventually([&] { return peer.taken_bytes > 0; });
-  peer.cancel();
-  runner.join();
-  const bool cancelled = result.cause == Cause::kCancelled && peer.out == "a daemon: begun\n";
-  return line("the command", cancelled ? "cancelled" : "ended otherwise") + scene.run("watch_beat");
+  const std::string said = run_meanwhile(scene, "./attack_probes become_daemon; sleep 1000", [] {});
+  return said + scene.run("watch_beat");
+}
+
+std::string take_watches(Scene& scene) {
+  std::string seen;
+  const std::string said = run_meanwhile(scene, "exec ./attack_probes take_watches", [&] {
+    const local::Fd own(inotify_init1(IN_CLOEXEC));
+    seen = line("what the host can make of them", own.valid() ? "some" : "none");
+  });
+  return said + seen;
 }
 
 std::string ask_for_network(Scene& scene) {

@@ -1,6 +1,7 @@
 #include "helper/launcher.h"
 
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -92,6 +93,14 @@ bool take_parts(const Create& request, const Received& message, Parts* parts) {
          next + parts->procs_count == message.fd_count;
 }
 
+// The owner of a user namespace is who is asked for all the kernel counts by user: watches, pending
+// signals, locked memory, namespaces. With the identity of the sandbox as its owner, none of it is taken
+// from the host's root. Capabilities stay, see run_launcher().
+bool act_as(std::uint32_t user) {
+  constexpr auto kKeep = ~std::uint32_t{0};
+  return setresgid(kKeep, user, kKeep) == 0 && setresuid(kKeep, user, kKeep) == 0;
+}
+
 int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept); }
 
 // In the new process: keep four descriptors at known places, close all else, wait for the gate.
@@ -180,11 +189,13 @@ class Launcher {
     for (const NamespaceFlag& item : kClonedNamespaces) {
       if (wanted(request.skipped_layers, item.layer)) flags |= item.flag;
     }
+    const bool owned = request.privileged != 0 && wanted(request.skipped_layers, Layer::kUser);
     int pidfd = -1;
-    const pid_t child = clone_process(flags, parts.unified, &pidfd);
+    const pid_t child = owned && !act_as(request.outer_id) ? -1 : clone_process(flags, parts.unified, &pidfd);
     if (child == 0) become_init(request, parts, gate[0]);
     const int clone_error = errno;
     close(gate[0]);
+    if (owned && !act_as(0)) _exit(1);
     if (child < 0) {
       close(gate[1]);
       answer->failure = clone_failure(request, clone_error);
@@ -256,6 +267,8 @@ void run_launcher(int socket) {
   sigprocmask(SIG_BLOCK, &watched, nullptr);
   const int signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0 || chdir("/") != 0) _exit(1);
+  // Who makes sandboxes as root acts as another user for a moment and needs its capabilities meanwhile.
+  if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) != 0) _exit(1);
   Launcher(socket, signals).serve();
 }
 

@@ -45,6 +45,14 @@ int write_text(const char* path, const char* text) {
   return error;
 }
 
+// The kernel counts watches for the owner of a namespace too, who on an ordinary user's host is that user,
+// and gives each user few. A kernel that does not count them by namespace has no such file.
+int bound_watches() {
+  int error = write_text("/proc/sys/user/max_inotify_instances", "16");
+  if (error == 0) error = write_text("/proc/sys/user/max_inotify_watches", "8192");
+  return error == ENOENT ? 0 : error;
+}
+
 int take_identity(const Create& request) {
   if (request.privileged != 0 && setgroups(0, nullptr) != 0) return errno;
   if (setresgid(request.inner_id, request.inner_id, request.inner_id) != 0) return errno;
@@ -174,6 +182,7 @@ LayerFailure make_failure(Layer layer, int error, const char* doing) {
 SetupResult set_up_sandbox(const Create& request) {
   Walls walls(request.skipped_layers);
   if (walls.wants(Layer::kUser)) {
+    walls.done(Layer::kUser, bound_watches(), "bounding what is counted by user");
     walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
   }
   if (walls.wants(Layer::kMount)) build_tree(request, &walls);

@@ -25,6 +25,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 
 constexpr std::uint32_t kX32Bit = 0x40000000u;
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
+constexpr std::uint32_t kDone = SECCOMP_RET_ERRNO;
 constexpr std::uint32_t kEperm = SECCOMP_RET_ERRNO | EPERM;
 constexpr std::uint32_t kEnosys = SECCOMP_RET_ERRNO | ENOSYS;
 constexpr std::uint32_t kEafnosupport = SECCOMP_RET_ERRNO | EAFNOSUPPORT;
@@ -97,6 +98,7 @@ class Builder {
       case Verdict::kUnknown: return answer(kEnosys);
       case Verdict::kAllow: return answer(kAllow);
       case Verdict::kRefuse: return answer(kEperm);
+      case Verdict::kNothing: return answer(kDone);
       case Verdict::kClone: return decide_clone();
       case Verdict::kIoctl: return decide_ioctl();
       case Verdict::kSocket: return decide_socket();

@@ -13,6 +13,7 @@ enum class Verdict : std::uint8_t {
   kUnknown,      // ENOSYS
   kAllow,
   kRefuse,       // EPERM
+  kNothing,      // answered as done without asking the kernel
   kClone,        // no new namespaces
   kIoctl,        // no terminal injection
   kSocket,       // unix, and stream or datagram of IPv4 and IPv6
@@ -52,8 +53,7 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_newfstatat, Verdict::kAllow}, {SYS_statx, Verdict::kAllow},
     {SYS_faccessat, Verdict::kAllow}, {SYS_faccessat2, Verdict::kAllow},
     {SYS_fallocate, Verdict::kAllow}, {SYS_fadvise64, Verdict::kAllow},
-    {SYS_readahead, Verdict::kAllow}, {SYS_sync, Verdict::kAllow}, {SYS_syncfs, Verdict::kAllow},
-    {SYS_sync_file_range, Verdict::kAllow}, {SYS_copy_file_range, Verdict::kAllow},
+    {SYS_readahead, Verdict::kAllow}, {SYS_sync_file_range, Verdict::kAllow}, {SYS_copy_file_range, Verdict::kAllow},
     {SYS_splice, Verdict::kAllow}, {SYS_tee, Verdict::kAllow}, {SYS_vmsplice, Verdict::kAllow},
     {SYS_mknodat, Verdict::kAllow}, {SYS_setxattr, Verdict::kAllow},
     {SYS_lsetxattr, Verdict::kAllow}, {SYS_fsetxattr, Verdict::kAllow},
@@ -78,10 +78,9 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_epoll_pwait, Verdict::kAllow}, {SYS_epoll_pwait2, Verdict::kAllow},
     {SYS_eventfd2, Verdict::kAllow}, {SYS_signalfd4, Verdict::kAllow},
     {SYS_timerfd_create, Verdict::kAllow}, {SYS_timerfd_settime, Verdict::kAllow},
-    {SYS_timerfd_gettime, Verdict::kAllow}, {SYS_io_setup, Verdict::kAllow},
-    {SYS_io_destroy, Verdict::kAllow}, {SYS_io_getevents, Verdict::kAllow},
-    {SYS_io_pgetevents, Verdict::kAllow}, {SYS_io_submit, Verdict::kAllow},
-    {SYS_io_cancel, Verdict::kAllow},
+    {SYS_timerfd_gettime, Verdict::kAllow},
+    // asynchronous contexts are counted for the whole machine, and a kernel need not have them
+    {SYS_io_setup, Verdict::kUnknown},
     // processes
     {SYS_execve, Verdict::kAllow}, {SYS_execveat, Verdict::kAllow}, {SYS_exit, Verdict::kAllow},
     {SYS_exit_group, Verdict::kAllow}, {SYS_wait4, Verdict::kAllow}, {SYS_waitid, Verdict::kAllow},
@@ -145,6 +144,8 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_mq_getsetattr, Verdict::kAllow},
     // system
     {SYS_uname, Verdict::kAllow}, {SYS_sysinfo, Verdict::kAllow}, {SYS_getrandom, Verdict::kAllow},
+    // what is writable is in memory; the file systems these would write out are the host's
+    {SYS_sync, Verdict::kNothing}, {SYS_syncfs, Verdict::kNothing},
     // decided by their arguments
     {SYS_clone, Verdict::kClone}, {SYS_ioctl, Verdict::kIoctl}, {SYS_socket, Verdict::kSocket},
     {SYS_socketpair, Verdict::kSocketPair}, {SYS_personality, Verdict::kPersonality},

@@ -2,11 +2,14 @@
 // of the sandbox, so that nothing happens to a host where a limit is missing.
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -179,6 +182,57 @@ void use_up_descriptors() {
   say_result("four hundred descriptors", made == kMost ? 0 : -1);
 }
 
+// Holds on to what it got until it is ended, so that somebody outside can look.
+void take_watches() {
+  constexpr int kMost = 200;
+  int made = 0;
+  while (made < kMost && inotify_init1(IN_CLOEXEC) >= 0) ++made;
+  say("two hundred sets of watches", made == kMost ? "done" : "bounded");
+  pause();
+}
+
+void take_asynchronous_contexts() {
+  unsigned long context = 0;
+  say_result("io_setup of 30000 events", syscall(SYS_io_setup, 30'000, &context));
+}
+
+// A file system is written out through any file of it, and the host's can be read.
+void write_out_host_file_systems() { say_result("syncfs", syncfs(-1)); }
+
+int connect_pair(int listener, const sockaddr_in& address) {
+  const int from = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connect(from, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return -1;
+  if (accept(listener, nullptr, nullptr) < 0) return -1;
+  fcntl(from, F_SETFL, O_NONBLOCK);
+  return from;
+}
+
+// Connections nobody reads from, filled until the kernel takes no more.
+void fill_connections() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener, 16) != 0 ||
+      getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return say_result("a server on loopback", -1);
+  }
+  static char piece[kMebibyte];
+  std::size_t held = 0;
+  constexpr int kPairs = 100;
+  for (int i = 0; i < kPairs && held < kTooMuchBytes; ++i) {
+    const int from = connect_pair(listener, address);
+    if (from < 0) break;
+    ssize_t written = 0;
+    while (held < kTooMuchBytes && (written = write(from, piece, sizeof(piece))) > 0) {
+      held += static_cast<std::size_t>(written);
+    }
+  }
+  constexpr std::size_t kAllowedBytes = 96 * kMebibyte;
+  say("unread bytes in connections", held > kAllowedBytes ? "more than the memory" : "bounded");
+}
+
 // 32 MiB of what a terminal should not see; the sandbox is ended at eight.
 void flood() {
   static char piece[65536];
@@ -228,6 +282,10 @@ const Program kResourcePrograms[] = {{"fork_without_end", fork_without_end},
                                      {"lock_more_memory", lock_more_memory},
                                      {"use_up_disk", use_up_disk},
                                      {"use_up_descriptors", use_up_descriptors},
+                                     {"take_watches", take_watches},
+                                     {"take_asynchronous_contexts", take_asynchronous_contexts},
+                                     {"write_out_host_file_systems", write_out_host_file_systems},
+                                     {"fill_connections", fill_connections},
                                      {"flood", flood},
                                      {"take_priority", take_priority},
                                      {"hurt_init", hurt_init},
