@@ -151,13 +151,15 @@ Result<std::unique_ptr<Connection>> Connection::open(ConnectionOptions options) 
   return made;
 }
 
-Status Connection::use_wal() {
+Status Connection::use_wal(bool is_new) {
+  // On a store that has pages, setting auto_vacuum again is a commit that changes nothing.
+  const char* const set_up =
+      is_new ? "PRAGMA auto_vacuum=INCREMENTAL;PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=WAL";
   // Two processes that turn a new file to WAL at once see SQLITE_BUSY without their busy handler
   // being asked, because waiting there could deadlock; trying again cannot.
   const auto until = std::chrono::steady_clock::now() + options_.busy_wait;
   for (;;) {
-    const int code = sqlite3_exec(raw_, "PRAGMA auto_vacuum=INCREMENTAL;PRAGMA journal_mode=WAL",
-                                  nullptr, nullptr, nullptr);
+    const int code = sqlite3_exec(raw_, set_up, nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) break;
     if ((code & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() >= until)
       return fail(error(code));

@@ -73,8 +73,9 @@ class Connection {
   // Opens an existing or new file, private to this user, and changes nothing in it. Errors say what
   // to do when the file is damaged, read-only or locked.
   static Result<std::unique_ptr<Connection>> open(ConnectionOptions options);
-  // WAL mode with synchronous=FULL. This is the first thing that may write to the file.
-  Status use_wal();
+  // WAL mode with synchronous=FULL. This is the first thing that may write to the file; `is_new` says
+  // that it has no tables yet.
+  Status use_wal(bool is_new);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

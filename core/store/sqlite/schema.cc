@@ -254,8 +254,8 @@ std::span<const Migration> migrations() { return kMigrations; }
 Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
                                                   std::span<const Migration> steps) {
   BERTH_TRY(auto connection, Connection::open(std::move(options)));
-  BERTH_TRY([[maybe_unused]] const bool empty, is_empty(*connection));
-  BERTH_CHECK_OK(connection->use_wal());
+  BERTH_TRY(const bool is_new, is_empty(*connection));
+  BERTH_CHECK_OK(connection->use_wal(is_new));
   BERTH_CHECK_OK(migrate(*connection, steps));
   return connection;
 }

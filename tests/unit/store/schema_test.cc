@@ -141,6 +141,12 @@ TEST_F(Schema, ADatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
   EXPECT_EQ(bytes(), before);
 }
 
+TEST_F(Schema, OpeningAStoreAgainWritesNothing) {
+  make_store_with_a_run();
+  const auto store = test::open_store({.path = path()});
+  EXPECT_EQ(std::filesystem::file_size(path().string() + "-wal"), 0u);
+}
+
 TEST_F(Schema, ADamagedStoreSaysWhatToDo) {
   make_store_with_a_run();
   {
