@@ -8,12 +8,31 @@ bool LentThreads::post(berth_task_fn task, void* user) {
   const std::lock_guard lock(mutex_);
   if (closing_ || task == nullptr || waiting_.size() >= kWaitingMax) return false;
   waiting_.push_back({task, user});
-  if (idle_ >= waiting_.size()) {
+  posted_.fetch_add(1, std::memory_order_release);
+  if (looking_ && waiting_.size() == 1) {
+    // A thread is awake for it.
+  } else if (idle_ >= waiting_.size()) {
     wake_.notify_one();
   } else if (threads_.size() < threads_max_) {
     threads_.emplace_back([this] { work(); });
   }
   return true;
+}
+
+// Of the idle threads one looks for the next task before it sleeps: the last that was at work.
+void LentThreads::wait(std::unique_lock<std::mutex>& lock) {
+  const bool looks = !looking_;
+  if (looks) {
+    looking_ = true;
+    const std::uint64_t seen = posted_.load(std::memory_order_relaxed);
+    lock.unlock();
+    patience_.ready_soon([&] { return posted_.load(std::memory_order_acquire) != seen; });
+    lock.lock();
+    looking_ = false;
+  }
+  if (closing_ || !waiting_.empty()) return;
+  wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+  if (looks && !looking_) patience_.slept();
 }
 
 void LentThreads::work() {
@@ -22,7 +41,7 @@ void LentThreads::work() {
     if (waiting_.empty()) {
       if (closing_) return;
       ++idle_;
-      wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+      wait(lock);
       --idle_;
       continue;
     }
@@ -45,6 +64,7 @@ void LentThreads::close() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+    posted_.fetch_add(1, std::memory_order_release);
     threads.swap(threads_);
   }
   wake_.notify_all();

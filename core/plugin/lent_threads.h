@@ -2,14 +2,17 @@
 #ifndef BERTH_CORE_PLUGIN_LENT_THREADS_H_
 #define BERTH_CORE_PLUGIN_LENT_THREADS_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/base/halt_poll.h"
 #include "sdk/include/berth/abi.h"
 
 namespace berth::plugin {
@@ -42,12 +45,16 @@ class LentThreads {
     void* user;
   };
   void work();
+  void wait(std::unique_lock<std::mutex>& lock);
 
   const std::size_t threads_max_;
   const std::function<void()> on_throw_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> waiting_;
+  std::atomic<std::uint64_t> posted_{0};
+  bool looking_ = false;
+  HaltPoll patience_;  // of the thread that looks
   std::vector<std::thread> threads_;
   std::size_t idle_ = 0;
   bool closing_ = false;
