@@ -3,6 +3,8 @@
 
 usage: layout.py dump HEADER               prints the layout of HEADER
        layout.py asserts HEADER [FILE]     prints the C source that asserts it; with FILE, compares
+       layout.py rust HEADER [FILE]        prints the same layout in Rust; with FILE, compares, and lets rustc
+                                           say whether every size and offset is that of C
        layout.py check HEADER FOLDER       compares HEADER with every frozen layout in FOLDER
        layout.py self HEADER FOLDER        proves that the comparison sees what it must see
 
@@ -153,6 +155,86 @@ def asserts(header):
     return "\n".join(lines) + "\n"
 
 
+RUST_WORDS = {"self": "self_", "ref": "ref_"}
+RUST_NUMBERS = {"uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32",
+                "void": "c_void", "char": "u8"}
+
+
+def rust_type(kind):
+    """A C type as the header writes it, in Rust; a function pointer may be null, so it is an Option."""
+    function = re.fullmatch(r"(.*?) ?\(\*\)\((.*)\)", kind)
+    if function:
+        arguments = [rust_type(re.sub(r"\w+$", "", squeeze(one)).strip()) for one in function.group(2).split(",")]
+        result = squeeze(function.group(1))
+        arrow = "" if result == "void" else f" -> {rust_type(result)}"
+        return f"Option<unsafe extern \"C\" fn({', '.join(arguments)}){arrow}>"
+    if kind.endswith("*"):
+        inner = kind[:-1].strip()
+        constant = inner.startswith("const ")
+        return f"{'*const' if constant else '*mut'} {rust_type(inner.removeprefix('const '))}"
+    return RUST_NUMBERS.get(kind, kind)
+
+
+def rust(header):
+    """The header's types and constants in Rust. Struct and field names are those of C."""
+    structs, constants, aliases, functions = parse(Path(header).read_text())
+    lines = ["// The binary contract of berth/abi.h in Rust, made from it (tests/abi/layout.py rust). Its comments are there.",
+             "#![allow(non_camel_case_types, dead_code)]", "", "use std::os::raw::c_void;", ""]
+    lines += [f"pub type {name} = {rust_type(of)};" for of, name in aliases]
+    lines += [f"pub type {name} = {rust_type(signature)};" for name, signature in functions]
+    for name, fields in structs:
+        lines += ["", "#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {name} {{"]
+        lines += [f"    pub {RUST_WORDS.get(field, field)}: {rust_type(kind)}," for field, kind, _ in fields]
+        lines.append("}")
+    lines.append("")
+    for name, value in constants:
+        number = re.fullmatch(r"(\d+)u?", value)
+        if number:
+            lines.append(f"pub const {name}: u32 = {number.group(1)};")
+        elif value == "UINT64_MAX":
+            lines.append(f"pub const {name}: u64 = u64::MAX;")
+    lines.append(f"pub const BERTH_ABI_MINOR: u32 = {minor_of(Path(header).read_text())};")
+    return "\n".join(lines) + "\n"
+
+
+def minor_of(text):
+    return int(re.search(r"^#define BERTH_ABI_MINOR (\d+)u", text, re.MULTILINE).group(1))
+
+
+def measure_rust(source, structs):
+    """The same as measure(), from rustc."""
+    lines = [f'#[path = "{Path(source).resolve()}"]', "mod abi;", "use std::mem::{size_of, MaybeUninit};",
+             "use std::ptr::addr_of;", "fn main() {"]
+    for name, fields in structs:
+        lines += ["    {", f"        let it = MaybeUninit::<abi::{name}>::uninit();", "        let at = it.as_ptr();",
+                  f'        println!("{name} 0 {{}}", size_of::<abi::{name}>());']
+        for field, _, _ in fields:
+            word = RUST_WORDS.get(field, field)
+            lines.append(f'        println!("{name}.{field} {{}} {{}}", unsafe {{ addr_of!((*at).{word}) as usize }} - at as usize, '
+                         f"size_of_field(|x: &abi::{name}| &x.{word}));")
+        lines.append("    }")
+    lines += ["}", "fn size_of_field<T, F>(_: impl Fn(&T) -> &F) -> usize { size_of::<F>() }"]
+    with tempfile.TemporaryDirectory() as folder:
+        main, binary = Path(folder, "measure.rs"), Path(folder, "measure")
+        main.write_text("\n".join(lines) + "\n")
+        subprocess.run(["/usr/bin/rustc", "--edition=2021", "-o", binary, main], check=True, timeout=300)
+        out = subprocess.run([binary], check=True, capture_output=True, text=True, timeout=60).stdout
+    return {words[0]: (words[1], words[2]) for words in (line.split() for line in out.splitlines())}
+
+
+def check_rust(header, source):
+    if Path(source).read_text() != rust(header):
+        return [f"{source} is not what layout.py makes of {header}: make it again"]
+    return rust_differences(header, source)
+
+
+def rust_differences(header, source):
+    structs, _, aliases, _ = parse(Path(header).read_text())
+    in_c, in_rust = measure(header, structs, aliases), measure_rust(source, structs)
+    found = [f"{name}: C has offset and size {in_c[name]}, Rust {here}" for name, here in in_rust.items() if in_c[name] != here]
+    return found if in_rust else ["rustc measured nothing"]
+
+
 def self_test(header, folder):
     """Plants each kind of change in a copy of the header; returns what was judged wrongly."""
     text = Path(header).read_text()
@@ -190,6 +272,13 @@ def self_test(header, folder):
                 wrong.append(f"{name}: {found or 'was not noticed'}")
         if not check(header, scratch):
             wrong.append("a missing frozen layout was not noticed")
+        made = rust(header)
+        for name, before, after in (("two fields in another order in Rust", "    pub cause: berth_cause,\n    pub exit_code: i32,", "    pub exit_code: i32,\n    pub cause: berth_cause,"),
+                                    ("a narrower field in Rust", "pub exit_code: i32", "pub exit_code: i16")):
+            source = Path(scratch, "abi.rs")
+            source.write_text(made.replace(before, after, 1))
+            if not rust_differences(header, source):
+                wrong.append(f"{name} was not noticed")
     return wrong
 
 
@@ -207,6 +296,13 @@ def main():
             return 0
         print(f"{sys.argv[3]} is not what layout.py makes of {header}: make it again")
         return 1
+    if verb == "rust":
+        if len(sys.argv) == 3:
+            sys.stdout.write(rust(header))
+            return 0
+        found = check_rust(header, sys.argv[3])
+        print("\n".join(found) or "as it must be")
+        return 1 if found else 0
     found = check(header, sys.argv[3]) if verb == "check" else self_test(header, sys.argv[3])
     print("\n".join(found) or "as it must be")
     return 1 if found else 0

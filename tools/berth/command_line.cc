@@ -171,7 +171,7 @@ void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
                                  kProviderNewFooter);
   create.add_option("NAME", options.create.name, "the provider's id, such as my-cloud")->required();
   options.create.language = "cxx";
-  add_choice(create, "--language", options.create.language, {"cxx"}, "default: cxx");
+  add_choice(create, "--language", options.create.language, {"cxx", "c", "rust"}, "default: cxx");
   add_text(create, "--into", options.create.into, "DIR",
            "the folder to fill, new or empty (default: one of that name, here)");
   CLI::App& watch = add_command(group, draft, options.watch, "watch",

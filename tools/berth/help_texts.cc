@@ -85,7 +85,7 @@ constexpr std::string_view kConformanceExplainFooter = R"(Examples:
 
 constexpr std::string_view kProviderNewFooter = R"(Examples:
   berth provider new my-cloud
-  berth provider new my-cloud --into ~/src/my-cloud
+  berth provider new my-cloud --language rust --into ~/src/my-cloud
 
 Writes a whole provider with its test, and prints the commands that build it.
 Nothing is written over.)";

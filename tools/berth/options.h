@@ -59,7 +59,7 @@ struct ProviderExplainOptions {
 
 struct ProviderNewOptions {
   std::string name;
-  std::string language;  // "cxx"
+  std::string language;  // "cxx", "c" or "rust"
   std::string into;      // empty: a folder of that name
 };
 

@@ -61,7 +61,9 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 std::string renamed(std::string_view text, const std::string& id) {
   const std::string identifier = replaced(id, "-", "_");
   std::string out = replaced(std::string(text), "Hello", class_name(id));
-  out = replaced(std::move(out), "hello_sh", identifier + "_sh");
+  for (const char* part : {"_sh", "_rust"}) {
+    out = replaced(std::move(out), std::string("hello") + part, identifier + part);
+  }
   return replaced(std::move(out), "hello", id);
 }
 
@@ -72,9 +74,20 @@ std::vector<File> files_of(const std::string& language, const std::string& id) {
       {"hello.json", files::hello_json()},
       {"hello.sh", files::hello_sh()},
       {"hello_test.cc", files::hello_test_cc()}};
-  if (language == "cxx") {
-    all.emplace_back("CMakeLists.txt", files::cxx::cmakelists_txt());
-    all.emplace_back("hello.cc", files::cxx::hello_cc());
+  if (language == "c") {
+    all.insert(all.end(), {{"CMakeLists.txt", files::c::cmakelists_txt()},
+                           {"hello.c", files::c::hello_c()},
+                           {"shell.c", files::c::shell_c()},
+                           {"shell.h", files::c::shell_h()}});
+  } else if (language == "rust") {
+    all.insert(all.end(), {{"CMakeLists.txt", files::rust::cmakelists_txt()},
+                           {"abi.rs", files::rust::abi_rs()},
+                           {"entry.c", files::rust::entry_c()},
+                           {"hello.rs", files::rust::hello_rs()},
+                           {"shell.rs", files::rust::shell_rs()}});
+  } else {
+    all.insert(all.end(), {{"CMakeLists.txt", files::cxx::cmakelists_txt()},
+                           {"hello.cc", files::cxx::hello_cc()}});
   }
   std::vector<File> out;
   for (const auto& [name, text] : all) out.push_back({renamed(name, id), renamed(text, id)});

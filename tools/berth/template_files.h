@@ -17,6 +17,21 @@ std::string_view cmakelists_txt();
 std::string_view hello_cc();
 }  // namespace cxx
 
+namespace c {
+std::string_view cmakelists_txt();
+std::string_view hello_c();
+std::string_view shell_c();
+std::string_view shell_h();
+}  // namespace c
+
+namespace rust {
+std::string_view cmakelists_txt();
+std::string_view abi_rs();
+std::string_view entry_c();
+std::string_view hello_rs();
+std::string_view shell_rs();
+}  // namespace rust
+
 }  // namespace berth::cli::template_files
 
 #endif  // BERTH_TOOLS_BERTH_TEMPLATE_FILES_H_

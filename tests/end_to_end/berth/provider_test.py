@@ -42,14 +42,17 @@ class Explain(BerthCase):
 
 class New(BerthCase):
     def test_the_template_is_written_under_the_name_and_nothing_says_hello_any_more(self):
-        folder = self.work / "my-box"
-        self.berth("provider", "new", "my-box", "--into", str(folder))
-        written = {path.name: path.read_text() for path in folder.iterdir()}
-        self.assertEqual(len(written), len(list(TEMPLATE.glob("*.*"))) + len(list(TEMPLATE.glob("cxx/*"))))
-        self.assertEqual(json.loads(written["my-box.json"])["id"], "my-box")
-        self.assertIn("class MyBoxProvider", written["my-box.cc"])
-        for name, text in written.items():
-            self.assertNotIn("hello", (name + text).lower(), name)
+        for language, source, named in (("cxx", "my-box.cc", "class MyBoxProvider"), ("c", "my-box.c", "my_box_sh"),
+                                        ("rust", "my-box.rs", 'include_str!("my-box.sh")')):
+            with self.subTest(language=language):
+                folder = self.work / language
+                self.berth("provider", "new", "my-box", "--language", language, "--into", str(folder))
+                written = {path.name: path.read_text() for path in folder.iterdir()}
+                self.assertEqual(len(written), len([*TEMPLATE.glob("*.*"), *TEMPLATE.glob(f"{language}/*")]))
+                self.assertEqual(json.loads(written["my-box.json"])["id"], "my-box")
+                self.assertIn(named, written[source])
+                for name, text in written.items():
+                    self.assertNotIn("hello", (name + text).lower(), name)
 
     def test_nothing_is_written_over(self):
         folder = self.work / "mine"
