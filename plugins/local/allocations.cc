@@ -1,18 +1,11 @@
 #include "allocations.h"
 
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <thread>
+#include <set>
 
-#include "helper/channel.h"
-#include "identity.h"
-#include "process_handle.h"
 #include "request.h"
 
 namespace berth::local {
@@ -22,11 +15,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kReferencePrefix = "local/";
-constexpr milliseconds kReadyPatience{30'000};
-constexpr milliseconds kUndoPatience{10'000};
 constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
-// The init and the child that moves a file count as processes too.
-constexpr std::uint64_t kOwnProcesses = 2;
 constexpr std::size_t kPageItems = 256;
 
 Failure invalid(std::string message) {
@@ -40,17 +29,6 @@ void check_name(std::string_view name) {
   }
 }
 
-std::uint64_t unix_milliseconds() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count());
-}
-
-std::string one_line(const std::string& path) {
-  std::string text = read_small_file(path, 256).value_or("");
-  return text.substr(0, text.find('\n'));
-}
-
 // Tells machines apart without giving the machine id away.
 std::string machine_fingerprint() {
   std::uint64_t hash = 14695981039346656037u;
@@ -62,86 +40,34 @@ std::string machine_fingerprint() {
   return text;
 }
 
-std::string layer_sentence(Layer layer, std::string_view why) {
-  return "the isolation layer " + std::string(layer_name(layer)) + " is missing: " + std::string(why);
-}
-
-std::string remedy_of(Layer layer) {
-  if (acceptable_layer(layer_name(layer))) {
-    return "; mend it, or accept its absence by naming it in acceptMissingLayers";
-  }
-  return "; no sandbox can be made without it";
-}
-
 }  // namespace
-
-// What a create has made so far and gives back when it fails.
-struct Allocations::Making {
-  Record record;
-  EffectiveLimits limits;
-  SandboxCgroup cgroup;
-  std::uint32_t skipped = 0;
-  std::optional<Identity> identity;
-  std::optional<Claim> claim;
-};
 
 std::string reference_of(std::string_view name) { return std::string(kReferencePrefix) + std::string(name); }
 
 Allocations::Allocations(Config config, std::string state_dir, std::string owner_tag)
     : config_(std::move(config)),
       owner_tag_(std::move(owner_tag)),
-      privileged_(geteuid() == 0),
-      identity_folder_("/run/berth/identities"),
-      boot_id_(one_line("/proc/sys/kernel/random/boot_id")),
       store_(std::move(state_dir)),
-      cgroups_(CgroupTree::detect(config_.cgroup_parent, store_.installation_id())) {
-  const std::string problem = launcher_.start();
-  if (!problem.empty()) throw Failure::rejected(Code::kUnavailable, problem);
+      maker_(config_, store_),
+      pool_(config_, store_, maker_, owner_tag_) {
   store_.tidy();
-  examine_layers();
-  remove_dead_trials();
+  remove_dead_own();
 }
 
 Allocations::~Allocations() {
   for (const auto& [name, sandbox] : held_) sandbox->detach();
   held_.clear();
-  cgroups_.release();
 }
 
-// Left by a provider that was killed while it tried the machine out.
-void Allocations::remove_dead_trials() {
+// Left by a provider that was killed: what it made for itself, which no host knows.
+void Allocations::remove_dead_own() {
   for (const std::string& name : store_.names()) {
-    if (!name.starts_with(kTrialPrefix) || store_.liveness(name) != Liveness::kDead) continue;
+    if (!name.starts_with(kOwnPrefix) || store_.liveness(name) != Liveness::kDead) continue;
     try {
       destroy(name, std::chrono::seconds(5));
     } catch (const Failure&) {
       // What does not end now is tried again at the next opening; it is in nobody's way.
     }
-  }
-}
-
-void Allocations::examine_layers() {
-  const Probed probed = launcher_.probe();
-  const auto missing = [&](Layer layer, const std::string& why) {
-    layers_.missing |= bit(layer);
-    layers_.sentences[static_cast<std::uint32_t>(layer)] = why;
-  };
-  for (std::uint32_t i = 0; i < kLayerCount; ++i) {
-    const auto layer = static_cast<Layer>(i);
-    if (probed.layers[i].error != 0) missing(layer, error_text(probed.layers[i].error));
-  }
-  layers_.landlock_level = probed.layers[static_cast<std::uint32_t>(Layer::kLandlock)].level;
-  const std::string cgroup_problem = cgroups_.try_out();
-  if (!cgroup_problem.empty()) missing(Layer::kCgroup, cgroup_problem);
-}
-
-void Allocations::refuse_missing_layers() const {
-  const std::uint32_t refused = layers_.missing & ~config_.accepted_missing;
-  for (std::uint32_t i = 0; i < kLayerCount; ++i) {
-    const auto layer = static_cast<Layer>(i);
-    if ((refused & bit(layer)) == 0) continue;
-    throw Failure::rejected(Code::kUnsupported,
-                            layer_sentence(layer, layers_.sentences[i]) + remedy_of(layer));
   }
 }
 
@@ -153,49 +79,29 @@ Scope Allocations::scope() const {
 
 std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const CreateSpec& spec) {
   check_name(name);
-  Making making;
-  making.limits = merge(config_.limits, spec.limits);
-  making.limits.disk_bytes = disk_within_memory(making.limits);
-  check_request(spec, making.limits);
-  refuse_missing_layers();
-  making.skipped = layers_.missing | config_.left_out;
-  const bool wants_cgroup = spec.limits.memory_bytes != 0 || spec.limits.cpu_millis != 0;
-  if (wants_cgroup && (making.skipped & bit(Layer::kCgroup)) != 0) {
-    throw Failure::rejected(Code::kUnsupported,
-                            "limits on memory and CPU cannot be kept: " +
-                                layer_sentence(Layer::kCgroup, layers_.sentences[static_cast<std::uint32_t>(
-                                                                   Layer::kCgroup)]));
+  Wish wish;
+  wish.name = name;
+  wish.owner_tag = spec.owner_tag;
+  wish.limits = merge(config_.limits, spec.limits);
+  wish.limits.disk_bytes = disk_within_memory(wish.limits);
+  wish.lifetime = spec.lifetime.count() == 0 ? kDefaultLifetime : spec.lifetime;
+  for (const PairView& pair : spec.env) wish.environment.emplace_back(pair.key, pair.value);
+  check_request(spec, wish.limits);
+  maker_.refuse_missing_layers(spec.limits);
+  // A trial is about this machine, not about what waits ready.
+  std::shared_ptr<Sandbox> made;
+  bool taken = false;
+  if (name.starts_with(kTrialPrefix)) {
+    made = maker_.make(wish, nullptr);
+  } else {
+    const Pool::Turn turn(pool_);
+    made = pool_.claim(wish, &taken);
+    if (!made && !taken) made = maker_.make(wish, pool_.usable_template().get());
   }
-  if ((making.skipped & bit(Layer::kCgroup)) == 0) making.cgroup = cgroups_.sandbox(name);
-  if (privileged_) {
-    making.identity = take_identity(identity_folder_, config_.identity_base, config_.identity_count);
-    if (!making.identity) {
-      throw Failure::rejected(Code::kQuota, "no identity is free below " + identity_folder_ +
-                                                "; raise identityCount or end sandboxes");
-    }
-  }
-  Record& record = making.record;
-  record.name = name;
-  record.owner_tag = spec.owner_tag;
-  record.holder = one_line("/proc/sys/kernel/hostname") + "/" + std::to_string(getpid());
-  record.boot_id = boot_id_;
-  record.layers = layer_names(((1u << kLayerCount) - 1) & ~making.skipped);
-  record.created_unix_ms = unix_milliseconds();
-  record.outer_id = making.identity ? making.identity->id : geteuid();
-  record.cgroup_folders = making.cgroup.folders();
-  making.claim = store_.claim(record);
-  if (!making.claim) return existing(name, spec.owner_tag);
-  try {
-    return launch(name, spec, &making);
-  } catch (const Failure& failure) {
-    making.claim.reset();
-    making.identity.reset();
-    if (!end_and_clean(name, record, Clock::now() + kUndoPatience)) {
-      throw Failure::failed_dirty(failure.code(), failure.message());
-    }
-    store_.retire(name);
-    throw Failure::failed_clean(failure.code(), failure.message());
-  }
+  if (!made) return existing(name, spec.owner_tag);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  held_.emplace(name, made);
+  return made;
 }
 
 std::shared_ptr<Sandbox> Allocations::existing(std::string_view name,
@@ -223,89 +129,6 @@ std::string Allocations::recorded_name(std::string_view name) const {
     throw Failure::uncertain(Code::kInternal, "the record of " + std::string(name) + " cannot be read");
   }
   return record->name;
-}
-
-std::shared_ptr<Sandbox> Allocations::launch(std::string_view name, const CreateSpec& spec,
-                                             Making* making) {
-  const std::string problem = making->cgroup.make(
-      {making->limits.memory_bytes, making->limits.processes + kOwnProcesses, making->limits.cpu_millis});
-  if (!problem.empty()) {
-    throw Failure::rejected(Code::kUnavailable,
-                            layer_sentence(Layer::kCgroup, problem) + remedy_of(Layer::kCgroup));
-  }
-  int raw[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, raw) != 0) {
-    throw Failure::rejected(Code::kUnavailable, "no descriptor is left: " + error_text(errno));
-  }
-  Fd ours(raw[0]);
-  Fd theirs(raw[1]);
-  Create request{};
-  request.skipped_layers = making->skipped;
-  request.outer_id = making->record.outer_id;
-  request.inner_id = kInnerId;
-  request.privileged = privileged_ ? 1 : 0;
-  request.disk_bytes = making->limits.disk_bytes;
-  request.disk_inodes = inodes_for(making->limits.disk_bytes);
-  request.lifetime_ns = static_cast<std::uint64_t>(
-      (spec.lifetime.count() == 0 ? kDefaultLifetime : spec.lifetime).count());
-  std::memcpy(request.host_name, name.data(), std::min(name.size(), kHostNameMaxBytes - 1));
-
-  const std::vector<Fd> procs = making->cgroup.open_procs();
-  const Fd unified = making->cgroup.open_unified();
-  LaunchParts parts;
-  parts.init_socket = theirs.get();
-  parts.liveness = making->claim->alive.get();
-  parts.pid_file = making->claim->process.get();
-  parts.identity = making->identity ? making->identity->lock.get() : -1;
-  parts.unified = unified.get();
-  for (const Fd& fd : procs) parts.procs.push_back(fd.get());
-  Launched launched = launcher_.create(request, parts);
-  // From here on the init alone holds its socket and the locks, so their end is its end.
-  theirs.reset();
-  making->claim.reset();
-  making->identity.reset();
-  if (launched.failure.error != 0 || !launched.pidfd.valid()) {
-    throw Failure::rejected(Code::kUnsupported,
-                            layer_sentence(launched.failure.layer, launched.failure.text) +
-                                remedy_of(launched.failure.layer));
-  }
-  await_ready(ours.get(), name);
-
-  SandboxParts made;
-  made.name = name;
-  made.socket = std::move(ours);
-  made.pidfd = std::move(launched.pidfd);
-  made.cgroup = making->cgroup;
-  made.limits = making->limits;
-  made.output_kill_bytes = config_.output_kill_bytes;
-  made.created_unix_ms = making->record.created_unix_ms;
-  for (const PairView& pair : spec.env) made.environment.emplace_back(pair.key, pair.value);
-  auto sandbox = std::make_shared<Sandbox>(std::move(made));
-  const std::lock_guard<std::mutex> lock(mutex_);
-  held_.emplace(name, sandbox);
-  return sandbox;
-}
-
-void Allocations::await_ready(int socket, std::string_view name) const {
-  pollfd watched{socket, POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = poll(&watched, 1, static_cast<int>(kReadyPatience.count()));
-  } while (ready < 0 && errno == EINTR);
-  Received message;
-  if (ready != 1 || receive_message(socket, &message, MSG_DONTWAIT) != ReceiveResult::kMessage) {
-    throw Failure::uncertain(Code::kUnavailable,
-                             "the init of the sandbox " + std::string(name) + " ended or is not ready");
-  }
-  close_received(&message);
-  const Ready* answer = message.as<Ready>(Kind::kReady);
-  if (answer == nullptr) throw Failure::uncertain(Code::kInternal, "the init said something else");
-  if (answer->failure.error == 0) return;
-  const auto layer = static_cast<std::uint32_t>(answer->failure.layer) < kLayerCount
-                         ? answer->failure.layer
-                         : Layer::kMount;
-  const std::string_view text(answer->failure.text, strnlen(answer->failure.text, kTextMaxBytes));
-  throw Failure::rejected(Code::kUnsupported, layer_sentence(layer, text) + remedy_of(layer));
 }
 
 std::shared_ptr<Sandbox> Allocations::held(std::string_view ref) const {
@@ -365,43 +188,6 @@ Found Allocations::fence(std::string_view name) {
   return found;
 }
 
-// The base an earlier process made in another place of the hierarchies goes with its last sandbox.
-void Allocations::remove_foreign_bases(const std::vector<std::string>& folders) const {
-  for (const std::string& folder : folders) {
-    const std::string base = folder.substr(0, folder.rfind('/'));
-    const bool own = std::any_of(cgroups_.bases().begin(), cgroups_.bases().end(),
-                                 [&](const CgroupBase& one) { return one.folder == base; });
-    if (!own) rmdir(base.c_str());
-  }
-}
-
-// Ends what runs, by the kernel's own handle of it, and waits until nothing of it is left.
-bool Allocations::end_and_clean(std::string_view name, const Record& record,
-                                Clock::time_point until) {
-  const bool this_boot = record.boot_id == boot_id_;
-  auto pause = std::chrono::microseconds(100);
-  while (this_boot && store_.liveness(name) != Liveness::kDead) {
-    const auto process = store_.process(name);
-    const Fd handle = process ? open_process(*process) : Fd();
-    if (handle.valid()) {
-      kill_process(handle);
-      if (!wait_ended(handle, until)) return false;
-    }
-    if (Clock::now() >= until) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min<std::chrono::microseconds>(pause * 2, milliseconds(20));
-  }
-  std::vector<std::string> folders = record.cgroup_folders;
-  for (const std::string& folder : cgroups_.sandbox(name).folders()) {
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
-  }
-  const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
-  if (!remove_cgroups(folders, static_cast<int>(std::max<milliseconds::rep>(left, 100)))) return false;
-  remove_foreign_bases(record.cgroup_folders);
-  cgroups_.release();
-  return true;
-}
-
 Destroyed Allocations::destroy(std::string_view name, milliseconds patience) {
   check_name(name);
   const Clock::time_point until = Clock::now() + patience;
@@ -422,8 +208,8 @@ Destroyed Allocations::destroy(std::string_view name, milliseconds patience) {
   }
   const Slot slot = store_.slot(name);
   Record record = store_.read(name).value_or(Record{});
-  if (record.boot_id.empty()) record.boot_id = boot_id_;
-  if (!end_and_clean(name, record, until)) {
+  if (record.boot_id.empty()) record.boot_id = maker_.boot_id();
+  if (!maker_.end(name, record, until)) {
     throw Failure::failed_dirty(Code::kTimeout, "something of the sandbox " + std::string(name) +
                                                     " is still there: a process that does not end or "
                                                     "a control group that is not empty");
@@ -438,12 +224,18 @@ Destroyed Allocations::destroy(std::string_view name, milliseconds patience) {
 // Control groups below the bases whose allocation is not recorded: someone removed the record.
 std::vector<Listed> Allocations::orphans() const {
   std::vector<Listed> found;
-  for (const CgroupBase& base : cgroups_.bases()) {
+  // A sandbox that was made ahead keeps the groups it was born in.
+  std::set<std::string> recorded;
+  for (const std::string& name : store_.names()) {
+    const auto record = store_.read(name);
+    if (record) recorded.insert(record->cgroup_folders.begin(), record->cgroup_folders.end());
+  }
+  for (const CgroupBase& base : cgroups().bases()) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(base.folder, error)) {
       const std::string name = entry.path().filename();
       if (!entry.is_directory(error) || !valid_name(name)) continue;
-      if (store_.slot(name) == Slot::kAllocation) continue;
+      if (store_.slot(name) == Slot::kAllocation || recorded.contains(entry.path())) continue;
       const bool known = std::any_of(found.begin(), found.end(),
                                      [&](const Listed& item) { return item.name == name; });
       if (known || found.size() >= kPageItems) continue;
@@ -468,6 +260,8 @@ ListPage Allocations::list_owned(std::string_view owner_tag, std::string_view cu
       break;
     }
     const auto record = store_.read(name);
+    // What a living provider made ahead is no allocation yet; what a dead one left goes by itself.
+    if (name.starts_with(kOwnPrefix)) continue;
     // A record that cannot be read may be anyone's of this state folder, so it is shown.
     if (record && record->owner_tag != owner_tag) continue;
     const Found found = describe(name);

@@ -16,18 +16,12 @@
 #include "berth/values.hpp"
 #include "cgroup.h"
 #include "config.h"
-#include "launcher_client.h"
+#include "maker.h"
+#include "pool.h"
 #include "sandbox.h"
 #include "state.h"
 
 namespace berth::local {
-
-// The layers of this machine: which work, and a sentence for each that does not.
-struct LayerReport {
-  std::uint32_t missing = 0;
-  std::uint32_t landlock_level = 0;
-  std::string sentences[kLayerCount];
-};
 
 class Allocations {
  public:
@@ -36,8 +30,9 @@ class Allocations {
   ~Allocations();
 
   Scope scope() const;
-  const LayerReport& layers() const { return layers_; }
-  const CgroupTree& cgroups() const { return cgroups_; }
+  const LayerReport& layers() const { return maker_.layers(); }
+  const CgroupTree& cgroups() const { return maker_.cgroups(); }
+  Pool& pool() { return pool_; }
   const Config& config() const { return config_; }
   const std::string& state_folder() const { return store_.folder(); }
 
@@ -61,36 +56,23 @@ class Allocations {
   ListPage list_owned(std::string_view owner_tag, std::string_view cursor) const;
 
  private:
-  struct Making;
-
-  void examine_layers();
-  void remove_dead_trials();
-  void refuse_missing_layers() const;
-  std::shared_ptr<Sandbox> launch(std::string_view name, const CreateSpec& spec, Making* making);
-  void await_ready(int socket, std::string_view name) const;
-  bool end_and_clean(std::string_view name, const Record& record,
-                     std::chrono::steady_clock::time_point until);
-  void remove_foreign_bases(const std::vector<std::string>& folders) const;
+  void remove_dead_own();
   std::shared_ptr<Sandbox> existing(std::string_view name, std::string_view owner_tag) const;
   Found describe(std::string_view name) const;
   std::vector<Listed> orphans() const;
 
   const Config config_;
   const std::string owner_tag_;
-  const bool privileged_;
-  const std::string identity_folder_;
-  const std::string boot_id_;
   StateStore store_;
-  LauncherClient launcher_;
-  CgroupTree cgroups_;
-  LayerReport layers_;
+  Maker maker_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Sandbox>, std::less<>> held_;
+  Pool pool_;
 };
 
 std::string reference_of(std::string_view name);
 
-// Trial sandboxes of the provider's own, which no host knows. Dead ones go when a provider opens.
+// Trial sandboxes of the provider's own.
 inline constexpr std::string_view kTrialPrefix = "local-trial-";
 
 }  // namespace berth::local

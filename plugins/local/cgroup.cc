@@ -182,6 +182,8 @@ std::string limit_memory(const std::string& folder, bool unified, std::uint64_t 
     if (problem.empty()) problem = set_limit(folder + "/memory.swap.max", "0", true);
     return problem;
   }
+  // The limit on both together is never below the other: raised, it goes first.
+  write_control(folder + "/memory.memsw.limit_in_bytes", value);
   std::string problem = set_limit(folder + "/memory.limit_in_bytes", value);
   // Without swap accounting in the kernel the second file is not there, and nothing is swapped out
   // on behalf of a group whose swappiness is zero.
@@ -312,6 +314,12 @@ std::string SandboxCgroup::make(const CgroupLimits& limits) const {
   for (const CgroupBase& place : places_) {
     const std::string missing = make_place(place);
     if (!missing.empty()) return missing;
+  }
+  return limit(limits);
+}
+
+std::string SandboxCgroup::limit(const CgroupLimits& limits) const {
+  for (const CgroupBase& place : places_) {
     for (const Controller controller : place.controllers) {
       std::string problem;
       if (controller == Controller::kMemory) {

@@ -48,6 +48,9 @@ class SandboxCgroup {
   // wrong.
   std::string make(const CgroupLimits& limits) const;
 
+  // Other limits on what is there. Empty, or what went wrong.
+  std::string limit(const CgroupLimits& limits) const;
+
   // The absolute folders.
   std::vector<std::string> folders() const;
 

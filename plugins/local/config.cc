@@ -53,6 +53,14 @@ Failure wrong(std::string_view key, std::string_view why) {
                                                        " of the local provider " + std::string(why));
 }
 
+StartupChoice startup_choice(std::string_view name) {
+  if (name == "automatic") return StartupChoice::kAutomatic;
+  if (name == "cold") return StartupChoice::kCold;
+  if (name == "warm") return StartupChoice::kWarm;
+  if (name == "template") return StartupChoice::kTemplate;
+  throw wrong("startup", "is not one of automatic, cold, warm and template");
+}
+
 class Reader {
  public:
   explicit Reader(const Host& host) : host_(host) {}
@@ -145,6 +153,8 @@ Config default_config() {
   config.identity_base = 1'879'048'192;  // far above what accounts and containers use
   config.identity_count = 4096;
   config.output_kill_bytes = std::uint64_t{8} << 30;
+  config.ready_least = 2;
+  config.ready_most = 4;
   config.limits.memory_bytes = 1024 * kMebibyte;
   config.limits.disk_bytes = 512 * kMebibyte;
   config.limits.processes = 256;
@@ -178,6 +188,10 @@ Config read_config(const Host& host) {
   };
   number32("identityBase", &config.identity_base, 65'536, 4'000'000'000);
   number32("identityCount", &config.identity_count, 1, 65'536);
+  config.startup = startup_choice(reader.string("startup", "automatic"));
+  number32("readyLeast", &config.ready_least, 0, 1000);
+  number32("readyMost", &config.ready_most, 0, 1000);
+  config.ready_most = std::max(config.ready_most, config.ready_least);
   number64("outputKillBytes", &config.output_kill_bytes, 0);
   number64("memoryBytes", &config.limits.memory_bytes, 16 * kMebibyte);
   number64("diskBytes", &config.limits.disk_bytes, kMebibyte);

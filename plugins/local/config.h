@@ -13,6 +13,10 @@
 
 namespace berth::local {
 
+// What is made ahead. Where nothing is configured, a template and ready sandboxes once a process makes
+// its third.
+enum class StartupChoice { kAutomatic, kCold, kWarm, kTemplate };
+
 struct Config {
   std::uint32_t accepted_missing = 0;  // bits of Layer
   // Bits of Layer to leave out although they work here, so that a test can show what each stops. No key
@@ -22,6 +26,10 @@ struct Config {
   std::uint32_t identity_base = 0;
   std::uint32_t identity_count = 0;
   std::uint64_t output_kill_bytes = 0;
+  StartupChoice startup = StartupChoice::kAutomatic;
+  // When fewer sandboxes than this wait ready, they are made until there are as many as that.
+  std::uint32_t ready_least = 0;
+  std::uint32_t ready_most = 0;
   EffectiveLimits limits;
 };
 

@@ -1,4 +1,4 @@
-// The helper binary that lies inside this library.
+// The binaries this library carries inside: the helper, and what a template is made of.
 #ifndef BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 #define BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 
@@ -6,8 +6,11 @@
 
 namespace berth::local {
 
-// Valid for the life of the library.
 std::string_view helper_image();
+
+// The native and the Python half of a template.
+std::string_view template_module();
+std::string_view template_program();
 
 }  // namespace berth::local
 

@@ -112,7 +112,8 @@ std::string LauncherClient::start_locked() {
 }
 
 void LauncherClient::ask(const void* request, std::size_t size, const std::vector<int>& fds,
-                         Kind answer_kind, void* answer, std::size_t answer_size, Fd* attached) {
+                         Kind answer_kind, void* answer, std::size_t answer_size,
+                         std::vector<Fd>* attached) {
   const std::string problem = start_locked();
   if (!problem.empty()) throw Failure::rejected(Code::kUnavailable, problem);
   const int error = send_message(socket_.get(), request, size, fds.data(), fds.size(), 0);
@@ -129,21 +130,21 @@ void LauncherClient::ask(const void* request, std::size_t size, const std::vecto
   const bool came = ready == 1 && receive_message(socket_.get(), &message, MSG_DONTWAIT) ==
                                       ReceiveResult::kMessage;
   const bool fits = came && message.size == answer_size && message.header().kind == answer_kind &&
-                    message.fd_count <= 1;
+                    message.fd_count <= 2;
   if (!fits) {
     if (came) close_received(&message);
     stop_locked();
     throw Failure::uncertain(Code::kUnavailable, "the launcher ended or did not answer");
   }
   std::memcpy(answer, message.bytes, answer_size);
-  if (message.fd_count == 1) *attached = Fd(message.fds[0]);
+  for (std::size_t i = 0; i < message.fd_count; ++i) attached->emplace_back(message.fds[i]);
 }
 
 Probed LauncherClient::probe() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Header request{Kind::kProbe, 0, next_id_++};
   Probed answer{};
-  Fd none;
+  std::vector<Fd> none;
   ask(&request, sizeof(request), {}, Kind::kProbed, &answer, sizeof(answer), &none);
   return answer;
 }
@@ -159,6 +160,10 @@ Launched LauncherClient::create(Create request, const LaunchParts& parts) {
     request.descriptor_flags |= kHasUnifiedFolder;
     fds.push_back(parts.unified);
   }
+  if (parts.control >= 0) {
+    request.descriptor_flags |= kHasTemplate;
+    fds.insert(fds.end(), {parts.control, parts.ancestor});
+  }
   fds.insert(fds.end(), parts.procs.begin(), parts.procs.end());
   request.cgroup_procs_count = static_cast<std::uint32_t>(parts.procs.size());
 
@@ -166,7 +171,10 @@ Launched LauncherClient::create(Create request, const LaunchParts& parts) {
   request.header = Header{Kind::kCreate, 0, next_id_++};
   LaunchAnswer answer{};
   Launched launched;
-  ask(&request, sizeof(request), fds, Kind::kCreated, &answer, sizeof(answer), &launched.pidfd);
+  std::vector<Fd> attached;
+  ask(&request, sizeof(request), fds, Kind::kCreated, &answer, sizeof(answer), &attached);
+  if (!attached.empty()) launched.pidfd = std::move(attached[0]);
+  if (attached.size() > 1) launched.user_namespace = std::move(attached[1]);
   launched.pid = answer.pid;
   launched.start_time = answer.start_time;
   launched.failure = answer.failure;

@@ -20,11 +20,14 @@ struct LaunchParts {
   int pid_file = -1;
   int identity = -1;  // -1: none
   int unified = -1;   // -1: none
+  int control = -1;   // of a template to fork from; -1: none
+  int ancestor = -1;  // that template's user namespace
   std::vector<int> procs;
 };
 
 struct Launched {
   Fd pidfd;
+  Fd user_namespace;  // of a template
   pid_t pid = -1;
   std::uint64_t start_time = 0;
   LayerFailure failure{};  // error 0: the init runs
@@ -54,7 +57,7 @@ class LauncherClient {
   std::string start_locked();
   void stop_locked();
   void ask(const void* request, std::size_t size, const std::vector<int>& fds, Kind answer_kind,
-           void* answer, std::size_t answer_size, Fd* attached);
+           void* answer, std::size_t answer_size, std::vector<Fd>* attached);
 
   std::mutex mutex_;
   Fd socket_;

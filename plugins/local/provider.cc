@@ -18,6 +18,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kDestroyPatience{20'000};
 
+std::string_view startup_sentence(Startup startup) {
+  switch (startup) {
+    case Startup::kCold: break;
+    case Startup::kWarm: return "a ready sandbox was taken";
+    case Startup::kTemplate: return "a sandbox with a forked interpreter was taken";
+  }
+  return "a sandbox was started";
+}
+
 class LocalProvider final : public Provider {
  public:
   void open(Operation&, const OpenSpec& spec) override {
@@ -34,7 +43,8 @@ class LocalProvider final : public Provider {
       throw Failure::rejected(Code::kCancelled, "cancelled before anything was made");
     }
     operation.stage("starting the sandbox");
-    allocations_->create(name, spec);
+    const auto made = allocations_->create(name, spec);
+    if (made) operation.stage(startup_sentence(made->startup()));
     const std::string recorded = allocations_->recorded_name(name);
     return Created{recorded, reference_of(recorded), allocations_->scope()};
   }

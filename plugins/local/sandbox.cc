@@ -239,7 +239,26 @@ void Sandbox::refuse_limits(const EffectiveLimits& limits, StdinSource source) c
   }
 }
 
+namespace {
+
+// What a template may answer: a file run by the interpreter it is made of. Whether it fits in detail
+// is for the interpreter to say, which else starts the program in the ordinary way.
+bool is_for_interpreter(const Command& command) {
+  if (command.argv.size() < 2 || command.argv[1].empty() || command.argv[1].front() == '-') return false;
+  return command.argv[0] == "python3" || command.argv[0] == kTemplateInterpreter;
+}
+
+}  // namespace
+
 RunResult Sandbox::run(Peer& peer, const Command& command) {
+  return perform(peer, command, is_for_interpreter(command) ? kRunInterpreter : 0, {});
+}
+
+RunResult Sandbox::run_template(Peer& peer, const Command& command, Fd control) {
+  return perform(peer, command, kRunTemplate, std::move(control));
+}
+
+RunResult Sandbox::perform(Peer& peer, const Command& command, std::uint32_t flags, Fd control) {
   const EffectiveLimits limits =
       command.limits ? merge(parts_.limits, *command.limits) : parts_.limits;
   refuse_limits(limits, command.stdin_source);
@@ -261,7 +280,9 @@ RunResult Sandbox::run(Peer& peer, const Command& command) {
   fds.push_back(exchange.add_input(command.stdin_source == StdinSource::kInput));
   fds.push_back(exchange.add_output(Stream::kStdout));
   fds.push_back(exchange.add_output(Stream::kStderr));
+  if (control.valid()) fds.push_back(std::move(control));
   Run request{};
+  request.flags = flags;
   request.arguments_bytes = arguments.bytes;
   request.argument_count = arguments.argument_count;
   request.environment_count = arguments.environment_count;
@@ -269,11 +290,14 @@ RunResult Sandbox::run(Peer& peer, const Command& command) {
   request.file_size_bytes = limits.file_size_bytes;
   request.open_files = limits.open_files;
   request.processes = limits.processes;
+  // What is forked from a template can only lower these.
+  if ((flags & kRunTemplate) != 0) request.open_files = request.processes = UINT64_MAX;
   exchange.perform(request, Kind::kRun, std::move(fds));
 
   const Ended& ended = exchange.ended();
   if (!exchange.lost() && ended.step != Step::kNone) throw not_started(ended, command);
   reported_cpu_ns_ += ended.cpu_ns;
+  forked_runs_ += ended.by_fork;
   reported_peak_bytes_ = std::max(reported_peak_bytes_.load(), ended.memory_peak_bytes);
 
   Evidence seen;
@@ -350,6 +374,23 @@ void Sandbox::detach() {
   detach.header = Header{Kind::kDetach, 0, 0};
   send_message(parts_.socket.get(), detach, MSG_DONTWAIT);
   parts_.socket.reset();
+}
+
+void Sandbox::adopt(std::string_view name, const EffectiveLimits& limits, Environment environment,
+                    std::uint64_t created_unix_ms) {
+  parts_.name = name;
+  parts_.limits = limits;
+  parts_.environment = std::move(environment);
+  parts_.created_unix_ms = created_unix_ms;
+  if (parts_.startup == Startup::kCold) parts_.startup = Startup::kWarm;
+  started_ = std::chrono::steady_clock::now();
+}
+
+bool Sandbox::set_lifetime(std::chrono::nanoseconds lifetime) const {
+  ::berth::local::Lifetime request{};
+  request.header = Header{Kind::kLifetime, 0, 0};
+  request.lifetime_ns = static_cast<std::uint64_t>(lifetime.count());
+  return send_message(parts_.socket.get(), request, MSG_DONTWAIT) == 0;
 }
 
 void Sandbox::kill_init() const {

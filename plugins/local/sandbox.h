@@ -26,6 +26,16 @@
 namespace berth::local {
 
 inline constexpr char kWorkFolder[] = "/workspace";
+// The program a template is.
+inline constexpr char kTemplateInterpreter[] = "/usr/bin/python3";
+
+// How a sandbox came to be: made on request, made ahead, or made with an interpreter out of a template,
+// ahead or not.
+enum class Startup { kCold, kWarm, kTemplate };
+
+constexpr const char* startup_name(Startup startup) {
+  return startup == Startup::kTemplate ? "template" : startup == Startup::kWarm ? "warm" : "cold";
+}
 
 // Every limit with a number in it.
 struct EffectiveLimits {
@@ -45,11 +55,13 @@ struct SandboxParts {
   std::string name;
   Fd socket;
   Fd pidfd;
+  Fd user_namespace;  // of a template
   SandboxCgroup cgroup;
   EffectiveLimits limits;
   std::vector<std::pair<std::string, std::string>> environment;
   std::uint64_t output_kill_bytes = 0;  // a command that wrote more than this is ended
   std::uint64_t created_unix_ms = 0;
+  Startup startup = Startup::kCold;
 };
 
 class Sandbox {
@@ -57,6 +69,8 @@ class Sandbox {
   explicit Sandbox(SandboxParts parts);
 
   RunResult run(Peer& peer, const Command& command);
+  // Runs a template, which talks over `control` and whose end is not the end of what it made.
+  RunResult run_template(Peer& peer, const Command& command, Fd control);
   void put_file(Peer& peer, const PutFile& file);
   GotFile get_file(Peer& peer, const GetFile& file);
 
@@ -67,18 +81,31 @@ class Sandbox {
   // it is destroyed by name or its lifetime is over.
   void detach();
 
+  // A sandbox that was made ahead gets the name and the settings of an allocation. Before anyone uses it.
+  void adopt(std::string_view name, const EffectiveLimits& limits,
+             std::vector<std::pair<std::string, std::string>> environment, std::uint64_t created_unix_ms);
+
+  // Another lifetime from now on. False when the sandbox is gone.
+  bool set_lifetime(std::chrono::nanoseconds lifetime) const;
+
   // Waits until process 1 is gone. False when it is not in time.
   bool wait_gone(std::chrono::milliseconds timeout) const;
 
   Usage usage() const;
   const SandboxCgroup& cgroup() const { return parts_.cgroup; }
   const std::string& name() const { return parts_.name; }
+  int pidfd() const { return parts_.pidfd.get(); }
+  int user_namespace() const { return parts_.user_namespace.get(); }
+  Startup startup() const { return parts_.startup; }
+  // How many commands a forked interpreter ran.
+  std::uint64_t forked_runs() const { return forked_runs_; }
 
  private:
   friend class Exchange;
 
   void kill_init() const;
   void refuse_limits(const EffectiveLimits& limits, StdinSource source) const;
+  RunResult perform(Peer& peer, const Command& command, std::uint32_t flags, Fd control);
 
   SandboxParts parts_;
   std::mutex turn_;
@@ -87,6 +114,7 @@ class Sandbox {
   // Where no control group counts: what the init reported, added up.
   std::atomic<std::uint64_t> reported_cpu_ns_{0};
   std::atomic<std::uint64_t> reported_peak_bytes_{0};
+  std::atomic<std::uint64_t> forked_runs_{0};
   std::chrono::steady_clock::time_point started_;
 };
 

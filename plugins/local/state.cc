@@ -28,6 +28,7 @@ constexpr time_t kTombstoneFloorSeconds = 3600;
 constexpr const char* kRecord = "record";
 constexpr const char* kProcess = "process";
 constexpr const char* kAlive = "alive";
+constexpr const char* kDraft = "record.new";
 // Names of allocations never start with a dot, so what does is in the making or in the unmaking.
 constexpr const char* kTemporaryPrefix = ".";
 
@@ -65,6 +66,7 @@ std::string to_text(const Record& record) {
   add_line(&text, "holder", record.holder);
   add_line(&text, "boot", record.boot_id);
   add_line(&text, "layers", record.layers);
+  add_line(&text, "startup", record.startup);
   add_line(&text, "created", std::to_string(record.created_unix_ms));
   add_line(&text, "identity", std::to_string(record.outer_id));
   for (const std::string& folder : record.cgroup_folders) add_line(&text, "cgroup", folder);
@@ -93,6 +95,7 @@ std::optional<Record> from_text(std::string_view text) {
     if (key == "holder") record.holder = value;
     if (key == "boot") record.boot_id = value;
     if (key == "layers") record.layers = value;
+    if (key == "startup") record.startup = value;
     if (key == "created") record.created_unix_ms = to_number(value);
     if (key == "identity") record.outer_id = static_cast<std::uint32_t>(to_number(value));
     if (key == "cgroup" && record.cgroup_folders.size() < 16) {
@@ -190,6 +193,26 @@ std::optional<Claim> StateStore::claim(const Record& record) {
   throw cannot_record(record.name);
 }
 
+bool StateStore::rewrite(std::string_view name, const Record& record) {
+  const std::string draft = path_of(name) + "/" + kDraft;
+  unlink(draft.c_str());
+  const Fd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.valid() && write_fully(fd.get(), to_text(record)) == 0 &&
+      ::rename(draft.c_str(), (path_of(name) + "/" + kRecord).c_str()) == 0) {
+    return true;
+  }
+  unlink(draft.c_str());
+  return false;
+}
+
+bool StateStore::rename(std::string_view from, std::string_view to) {
+  if (renameat2(AT_FDCWD, path_of(from).c_str(), AT_FDCWD, path_of(to).c_str(), RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  if (errno == EEXIST) return false;
+  throw cannot_record(std::string(to));
+}
+
 Slot StateStore::slot(std::string_view name) const {
   struct stat info{};
   if (lstat(path_of(name).c_str(), &info) != 0) {
@@ -252,9 +275,11 @@ void StateStore::retire(std::string_view name) {
   remove_folder(grave);
 }
 
+void StateStore::remove(std::string_view name) { remove_folder(path_of(name)); }
+
 void StateStore::remove_folder(const std::string& path) const {
   if (unlink(path.c_str()) == 0) return;  // it was a tombstone already
-  for (const char* file : {kRecord, kProcess, kAlive}) unlink((path + "/" + file).c_str());
+  for (const char* file : {kRecord, kProcess, kAlive, kDraft}) unlink((path + "/" + file).c_str());
   rmdir(path.c_str());
 }
 

@@ -38,6 +38,7 @@ struct Record {
   std::string holder;       // who made it: host name and pid, for people
   std::string boot_id;      // processes and control groups do not outlive a boot
   std::string layers;       // names of the layers asked for, comma-separated
+  std::string startup;      // how it came to be: cold, warm or template
   std::uint64_t created_unix_ms = 0;
   std::uint32_t outer_id = 0;
   std::vector<std::string> cgroup_folders;  // absolute paths
@@ -67,6 +68,12 @@ class StateStore {
   // cannot be written.
   std::optional<Claim> claim(const Record& record);
 
+  // Writes another record in place of the one of this folder.
+  bool rewrite(std::string_view name, const Record& record);
+
+  // Gives the allocation `from` the name `to`, unless that is taken, be it by a tombstone.
+  bool rename(std::string_view from, std::string_view to);
+
   Slot slot(std::string_view name) const;
   std::optional<Record> read(std::string_view name) const;
   std::optional<ProcessName> process(std::string_view name) const;
@@ -78,6 +85,9 @@ class StateStore {
   // The allocation is gone: a tombstone takes its place. Also when it already had. Throws Failure
   // (failed_dirty) when that cannot be written.
   void retire(std::string_view name);
+
+  // The record goes and the name is free again: nobody was ever told of it.
+  void remove(std::string_view name);
 
   // Every name with an allocation, sorted.
   std::vector<std::string> names() const;

@@ -87,6 +87,10 @@ enum class Kind : std::uint32_t {
   kGetFile,      // provider -> init, descriptor: the pipe to write to
   kKill,         // provider -> init: end whatever runs
   kDetach,       // provider -> init: the provider leaves in order; live on until the lifetime is over
+  kLifetime,     // provider -> init: from now on this long
+  kFork,         // launcher -> template: a Create, with descriptors
+  kForked,       // the new process of a template -> launcher
+  kWarm,         // template -> provider: everything is imported
   kEnded,        // init -> provider
 };
 
@@ -113,11 +117,13 @@ struct Probed {
 };
 
 // Descriptors of a Create, in this order: the init's socket, the liveness lock (open read-only, with
-// the lock held), the pid file (write-only), then as `cgroup_flags` says the identity lock, the v2
-// folder, and one cgroup.procs per v1 hierarchy.
+// the lock held), the pid file (write-only), then as `descriptor_flags` says the identity lock, the v2
+// folder, the control socket of a template with its user namespace, and one cgroup.procs per v1
+// hierarchy.
 inline constexpr std::uint32_t kHasIdentityLock = 1;
 inline constexpr std::uint32_t kHasUnifiedFolder = 2;
-inline constexpr std::size_t kCreateFdsMax = 5 + kCgroupDirsMax;
+inline constexpr std::uint32_t kHasTemplate = 4;
+inline constexpr std::size_t kCreateFdsMax = 7 + kCgroupDirsMax;
 
 struct Create {
   Header header;
@@ -130,9 +136,24 @@ struct Create {
   std::uint64_t disk_bytes;      // everything writable together
   std::uint64_t disk_inodes;
   std::uint64_t lifetime_ns;
+  // 1: a template lives in it, from which other sandboxes are made: it may make namespaces and mounts,
+  // and has mapped every identity of the range, so that the others get one each.
+  std::uint32_t is_template;
+  std::uint32_t identity_base;
+  std::uint32_t identity_count;
+  std::uint32_t reserved;
   char host_name[kHostNameMaxBytes];
 };
 
+// Descriptors of a Fork: the init's socket, the liveness lock, the gate, the helper binary, then the
+// identity lock where there is one. The answer, a Forked, comes from the new process itself, so that
+// the kernel says which it is, or from the template when it could not be made.
+struct Forked {
+  Header header;
+  LayerFailure failure;
+};
+
+// Descriptors of the answer: a pidfd, and for a template its user namespace.
 struct LaunchAnswer {
   Header header;
   std::int32_t pid;
@@ -148,8 +169,17 @@ struct Ready {
   LayerFailure failure;
 };
 
+// Answered by the forked interpreter where one waits; else as any other.
+inline constexpr std::uint32_t kRunInterpreter = 1;
+// The template itself: a fifth descriptor is its control socket, and its end ends nothing else.
+inline constexpr std::uint32_t kRunTemplate = 2;
+// Where a template finds its control socket.
+inline constexpr int kTemplateControl = 3;
+
 struct Run {
   Header header;
+  std::uint32_t flags;
+  std::uint32_t reserved;
   std::uint64_t arguments_bytes;
   std::uint32_t argument_count;
   std::uint32_t environment_count;
@@ -181,6 +211,11 @@ struct Detach {
   Header header;
 };
 
+struct Lifetime {
+  Header header;
+  std::uint64_t lifetime_ns;
+};
+
 // How far a command or a file operation came before it failed.
 enum class Step : std::uint32_t {
   kNone = 0,
@@ -203,6 +238,8 @@ struct Ended {
   std::int32_t error;   // errno of `step`; 0 when the program was started or the file moved
   Step step;
   std::uint32_t mode;
+  std::uint32_t by_fork;  // 1: the interpreter of the template ran it
+  std::uint32_t reserved;
   std::uint64_t size_bytes;
   std::uint64_t cpu_ns;  // of the command and everything it left behind
   std::uint64_t disk_free_bytes;  // when the program ended, before what it left behind did

@@ -1,6 +1,7 @@
 // driver STATE_DIR VERB [NAME]
 //
 // A provider in a process of its own, for tests that need one to be killed or to know nothing.
+//   warm          makes a template and ready sandboxes, says "warm" and waits
 //   hold NAME     makes a sandbox, says "held", starts a command in it and waits
 //   destroy NAME  says "gone"
 //   lookup NAME   says the numbers of presence and state
@@ -83,7 +84,14 @@ int cycle(Allocations& allocations, int count) {
 }
 
 int perform(const std::string& state_dir, const std::string& verb, const std::string& name) {
-  Allocations allocations(default_config(), state_dir, "owner");
+  Config config = default_config();
+  config.startup = verb == "warm" ? StartupChoice::kTemplate : StartupChoice::kCold;
+  Allocations allocations(config, state_dir, "owner");
+  if (verb == "warm") {
+    if (!allocations.pool().await_full(std::chrono::minutes(2))) return 1;
+    say("warm");
+    pause();
+  }
   if (verb == "hold") return hold(allocations, name);
   if (verb == "sweep") return sweep(allocations);
   if (verb == "cycle") return cycle(allocations, std::stoi(name));

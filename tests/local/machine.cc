@@ -19,6 +19,16 @@ void raise(int fd) {
   if (write(fd, &one, sizeof(one)) != sizeof(one)) std::abort();
 }
 
+// A test that leaves it open runs without anything made ahead, or as BERTH_LOCAL_STARTUP says: a whole
+// suite is run on another path by that.
+Config with_startup(Config config) {
+  if (config.startup != StartupChoice::kAutomatic) return config;
+  const char* const wanted = std::getenv("BERTH_LOCAL_STARTUP");
+  config.startup = wanted != nullptr && std::strcmp(wanted, "template") == 0 ? StartupChoice::kTemplate
+                                                                             : StartupChoice::kCold;
+  return config;
+}
+
 std::string temporary_folder() {
   char path[] = "/tmp/berth-local-test-XXXXXX";
   if (mkdtemp(path) == nullptr) throw std::runtime_error("cannot make a folder in /tmp");
@@ -62,12 +72,17 @@ void TestPeer::cancel() {
 void TestPeer::resume() { raise(ready_); }
 
 Machine::Machine(Config config)
-    : config_(std::move(config)),
+    : config_(with_startup(std::move(config))),
       state_dir_(temporary_folder()),
-      allocations_(std::make_unique<Allocations>(config_, state_dir_, "owner")) {}
+      allocations_(std::make_unique<Allocations>(config_, state_dir_, "owner")) {
+  if (config_.startup == StartupChoice::kCold) return;
+  constexpr std::chrono::minutes kPatience{2};
+  if (!allocations_->pool().await_full(kPatience)) throw std::runtime_error("nothing was made ahead");
+}
 
 Machine::~Machine() {
   for (const std::string& name : names_) {
+    if (!allocations_) break;
     const auto failure =
         failure_of([&] { allocations_->destroy(name, std::chrono::seconds(20)); });
     if (failure) std::fprintf(stderr, "cleaning up %s: %s\n", name.c_str(), failure->what());
@@ -87,7 +102,10 @@ std::shared_ptr<Sandbox> Machine::sandbox(const CreateSpec& spec) {
 }
 
 std::unique_ptr<Allocations> Machine::another() const {
-  return std::make_unique<Allocations>(config_, state_dir_, "owner");
+  // It makes nothing ahead, so that what is there is the first one's.
+  Config config = config_;
+  config.startup = StartupChoice::kCold;
+  return std::make_unique<Allocations>(config, state_dir_, "owner");
 }
 
 Ran run(Sandbox& sandbox, std::vector<std::string> argv, Command command) {

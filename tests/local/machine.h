@@ -72,6 +72,9 @@ class Machine {
   // Destroyed with the machine.
   std::shared_ptr<Sandbox> sandbox(const CreateSpec& spec = {});
 
+  // Shuts the provider down in order, as it is at the end anyway.
+  void close() { allocations_.reset(); }
+
   // A second provider over the same state, as a fresh process would have it.
   std::unique_ptr<Allocations> another() const;
 

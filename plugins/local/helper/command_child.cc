@@ -18,15 +18,6 @@
 namespace berth::local {
 namespace {
 
-constexpr int kNotStarted = 127;
-
-[[noreturn]] void give_up(int report, Step step, int error) {
-  const ChildReport text{step, error, 0, 0, 0};
-  // A pipe with room: the write is whole or the init is gone.
-  [[maybe_unused]] const ssize_t written = write(report, &text, sizeof(text));
-  _exit(kNotStarted);
-}
-
 bool limit(__rlimit_resource which, rlim_t soft, rlim_t hard) {
   rlimit now{};
   if (getrlimit(which, &now) != 0) return false;
@@ -126,7 +117,8 @@ bool keep_three_descriptors(std::uint32_t skipped_layers) {
 
 }  // namespace
 
-void become_command(const Run& request, std::uint32_t skipped_layers, const int* fds, int report) {
+PreparedCommand prepare_command(const Run& request, std::uint32_t skipped_layers, const int* fds,
+                                int report) {
   setsid();
   const std::size_t size = request.arguments_bytes;
   if (request.argument_count == 0 || size == 0 || size > kArgumentsMaxBytes) {
@@ -157,9 +149,13 @@ void become_command(const Run& request, std::uint32_t skipped_layers, const int*
     give_up(report, Step::kLimits, errno);
   }
   umask(022);
-  forget_signals();
   if (!keep_three_descriptors(skipped_layers)) give_up(report, Step::kDescriptors, errno);
-  give_up(report, Step::kExec, execute(argv, environment));
+  return PreparedCommand{folder, argv, environment};
+}
+
+void execute_command(const PreparedCommand& command, int report) {
+  forget_signals();
+  give_up(report, Step::kExec, execute(command.argv, command.environment));
 }
 
 }  // namespace berth::local

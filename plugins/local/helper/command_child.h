@@ -1,4 +1,4 @@
-// What a forked child of the init does: become a command, or move one file. Neither returns.
+// What a forked child of the init does: become a command, or move one file.
 #ifndef BERTH_PLUGINS_LOCAL_HELPER_COMMAND_CHILD_H_
 #define BERTH_PLUGINS_LOCAL_HELPER_COMMAND_CHILD_H_
 
@@ -16,10 +16,25 @@ struct ChildReport {
   std::uint64_t size_bytes;
 };
 
-// `arguments` is a memfd: working folder, argv and environment as strings ended by NUL. The
-// descriptors are the ones the provider attached, in its order.
-[[noreturn]] void become_command(const Run& request, std::uint32_t skipped_layers, const int* fds,
-                                 int report);
+// A command whose arguments are taken apart.
+struct PreparedCommand {
+  char* folder;
+  char** argv;
+  char** environment;
+};
+
+// Makes the caller what the command's program is to be, up to the program itself: streams, folder,
+// limits, session. `fds[0]` is a memfd: working folder, argv and environment as strings ended by NUL;
+// the other three are the streams. Everything above them goes at an exec. Ends the caller with a report
+// when something fails.
+PreparedCommand prepare_command(const Run& request, std::uint32_t skipped_layers, const int* fds,
+                                int report);
+
+// Runs the program in place of the caller.
+[[noreturn]] void execute_command(const PreparedCommand& command, int report);
+
+// Ends the caller, which never became a program.
+[[noreturn]] void give_up(int report, Step step, int error);
 
 [[noreturn]] void receive_file(const PutRequest& request, int from, int report);
 [[noreturn]] void send_file(const GetRequest& request, int to, int report);

@@ -17,12 +17,9 @@ namespace {
 constexpr std::size_t kPieceBytes = 65536;
 
 [[noreturn]] void finish(int report, const ChildReport& text) {
+  // A pipe with room: the write is whole or the init is gone.
   [[maybe_unused]] const ssize_t written = write(report, &text, sizeof(text));
   _exit(text.step == Step::kNone ? 0 : 1);
-}
-
-[[noreturn]] void give_up(int report, Step step, int error) {
-  finish(report, ChildReport{step, error, 0, 0, 0});
 }
 
 // The root of the sandbox is the bound, and /proc's links into other processes are not followed.
@@ -104,6 +101,8 @@ void be_ordinary() {
 }
 
 }  // namespace
+
+void give_up(int report, Step step, int error) { finish(report, ChildReport{step, error, 0, 0, 0}); }
 
 void receive_file(const PutRequest& request, int from, int report) {
   be_ordinary();

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -41,13 +42,20 @@ std::uint64_t disk_free_bytes() {
   return static_cast<std::uint64_t>(info.f_bfree) * static_cast<std::uint64_t>(info.f_bsize);
 }
 
+bool set_timer(std::uint64_t lifetime_ns) {
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(lifetime_ns / 1'000'000'000u);
+  when.it_value.tv_nsec = static_cast<long>(lifetime_ns % 1'000'000'000u);
+  return timerfd_settime(kInitTimer, 0, &when, nullptr) == 0;
+}
+
 class Init {
  public:
-  Init(int socket, int signals, int timer, std::uint32_t skipped_layers)
-      : socket_(socket), signals_(signals), timer_(timer), skipped_layers_(skipped_layers) {}
+  Init(int signals, std::uint32_t skipped_layers, pid_t interpreter)
+      : signals_(signals), skipped_layers_(skipped_layers), interpreter_(interpreter) {}
 
   [[noreturn]] void serve() {
-    pollfd watched[3] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {timer_, POLLIN, 0}};
+    pollfd watched[3] = {{kInitSocket, POLLIN, 0}, {signals_, POLLIN, 0}, {kInitTimer, POLLIN, 0}};
     while (true) {
       watched[0].events = static_cast<short>(POLLIN | (unsent_ ? POLLOUT : 0));
       if (poll(watched, 3, -1) < 0) {
@@ -70,7 +78,7 @@ class Init {
  private:
   void take_request() {
     static Received message;
-    switch (receive_message(socket_, &message, MSG_DONTWAIT)) {
+    switch (receive_message(kInitSocket, &message, MSG_DONTWAIT)) {
       case ReceiveResult::kAgain: return;
       case ReceiveResult::kEnd:
         if (!detached_) _exit(0);
@@ -79,6 +87,8 @@ class Init {
     }
     if (message.as<Detach>(Kind::kDetach) != nullptr) {
       detached_ = true;
+    } else if (const Lifetime* lifetime = message.as<Lifetime>(Kind::kLifetime)) {
+      if (!set_timer(lifetime->lifetime_ns)) _exit(1);
     } else if (message.as<Kill>(Kind::kKill) != nullptr) {
       if (active_ && message.header().id == ended_.header.id) kill(-1, SIGKILL);
     } else if (active_ || unsent_) {
@@ -94,25 +104,32 @@ class Init {
     busy.header = Header{Kind::kEnded, 0, id};
     busy.step = Step::kBusy;
     busy.error = EBUSY;
-    send_message(socket_, busy, MSG_DONTWAIT);
+    send_message(kInitSocket, busy, MSG_DONTWAIT);
   }
 
   void start(const Received& message) {
     const Run* run = message.as<Run>(Kind::kRun);
     const PutRequest* put = message.as<PutRequest>(Kind::kPutFile);
     const GetRequest* get = message.as<GetRequest>(Kind::kGetFile);
-    const std::size_t wanted = run != nullptr ? 4 : (put != nullptr || get != nullptr) ? 1 : 0;
+    const bool runs_template = run != nullptr && (run->flags & kRunTemplate) != 0;
+    const std::size_t wanted = runs_template                         ? 5
+                               : run != nullptr                      ? 4
+                               : (put != nullptr || get != nullptr) ? 1
+                                                                     : 0;
     if (wanted == 0 || message.fd_count != wanted) _exit(1);  // the two sides do not fit
 
     ended_ = Ended{};
     ended_.header = Header{Kind::kEnded, 0, message.header().id};
     cpu_before_ns_ = reaped_cpu_ns();
     is_command_ = run != nullptr;
+    is_template_ = runs_template;
     int report[2];
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return fail_start(errno);
-    const pid_t child = fork();
+    pid_t child = -1;
+    if (run != nullptr && interpreter_ > 0) child = hand_over(*run, message.fds, report[1]);
+    if (child < 0) child = fork();
     if (child == 0) {
-      if (run != nullptr) become_command(*run, skipped_layers_, message.fds, report[1]);
+      if (run != nullptr) run_command(*run, message.fds, report[1]);
       if (put != nullptr) receive_file(*put, message.fds[0], report[1]);
       send_file(*get, message.fds[0], report[1]);
     }
@@ -126,6 +143,37 @@ class Init {
     main_ended_ = false;
     main_ = child;
     report_ = report[0];
+  }
+
+  [[noreturn]] void run_command(const Run& request, const int* fds, int report) {
+    const PreparedCommand command = prepare_command(request, skipped_layers_, fds, report);
+    // The report pipe and all else above the streams are of a higher number and go at the exec.
+    if ((request.flags & kRunTemplate) != 0 && dup2(fds[4], kTemplateControl) < 0) {
+      give_up(report, Step::kDescriptors, errno);
+    }
+    execute_command(command, report);
+  }
+
+  // Gives a command to the interpreter that waits, or ends it: what runs beside a program of somebody
+  // else is that program's. The interpreter, or -1.
+  pid_t hand_over(const Run& request, const int* fds, int report) {
+    const pid_t interpreter = interpreter_;
+    const int all[] = {fds[0], fds[1], fds[2], fds[3], report};
+    const bool taken =
+        (request.flags & kRunInterpreter) != 0 &&
+        send_message(kInitInterpreter, &request, sizeof(request), all, 5, MSG_DONTWAIT) == 0;
+    forget_interpreter();
+    if (taken) {
+      ended_.by_fork = 1;
+      return interpreter;
+    }
+    kill(interpreter, SIGKILL);
+    return -1;
+  }
+
+  void forget_interpreter() {
+    interpreter_ = -1;
+    close(kInitInterpreter);
   }
 
   void fail_start(int error) {
@@ -142,10 +190,14 @@ class Init {
     rusage usage{};
     pid_t ended = 0;
     while ((ended = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+      if (ended == interpreter_) forget_interpreter();
       if (active_ && !main_ended_ && ended == main_) end_main(status, usage);
     }
+    const bool alone = ended < 0 && errno == ECHILD;
     // The end of a command is the end of all it left behind: nobody but the init is alive now.
-    if (active_ && main_ended_ && ended < 0 && errno == ECHILD) finish();
+    if (active_ && main_ended_ && (alone || !is_command_ || is_template_)) finish();
+    // The sandboxes of a template live on without it, and its process namespace as long as they do.
+    if (is_template_ && main_ended_ && alone && !unsent_) _exit(0);
   }
 
   void end_main(int status, const rusage& usage) {
@@ -165,7 +217,7 @@ class Init {
     close(report_);
     ended_.disk_free_bytes = disk_free_bytes();
     // One call that no fork can outrun: the kernel holds its list of processes meanwhile.
-    kill(-1, SIGKILL);
+    if (is_command_ && !is_template_) kill(-1, SIGKILL);
   }
 
   void finish() {
@@ -175,18 +227,18 @@ class Init {
   }
 
   void send_ended() {
-    const int error = send_message(socket_, ended_, MSG_DONTWAIT);
+    const int error = send_message(kInitSocket, ended_, MSG_DONTWAIT);
     if (error != 0 && error != EAGAIN && !detached_) _exit(1);
     unsent_ = error == EAGAIN;
   }
 
-  const int socket_;
   const int signals_;
-  const int timer_;
   const std::uint32_t skipped_layers_;
+  pid_t interpreter_;  // that waits for a command; not above 0: none
   bool active_ = false;
   bool main_ended_ = false;
   bool is_command_ = false;
+  bool is_template_ = false;
   bool unsent_ = false;
   bool detached_ = false;
   pid_t main_ = -1;
@@ -204,13 +256,12 @@ int make_signals() {
   return signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int make_timer(std::uint64_t lifetime_ns) {
+bool make_timer(std::uint64_t lifetime_ns) {
   const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (timer < 0) return -1;
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(lifetime_ns / 1'000'000'000u);
-  when.it_value.tv_nsec = static_cast<long>(lifetime_ns % 1'000'000'000u);
-  return timerfd_settime(timer, 0, &when, nullptr) == 0 ? timer : -1;
+  if (timer < 0) return false;
+  if (timer != kInitTimer && dup3(timer, kInitTimer, O_CLOEXEC) < 0) return false;
+  if (timer != kInitTimer) close(timer);
+  return set_timer(lifetime_ns);
 }
 
 // The streams the launcher started with lead to the host's devices.
@@ -225,21 +276,48 @@ bool own_streams() {
 
 }  // namespace
 
-void run_init(const Create& request, int socket) {
-  prctl(PR_SET_NAME, "berth-init", 0, 0, 0);
-  const int timer = make_timer(request.lifetime_ns);
-  const int signals = make_signals();
-  Ready ready{};
-  ready.header = Header{Kind::kReady, 0, request.header.id};
+SetupResult prepare_init(const Create& request) {
+  prctl(PR_SET_NAME, kInitName, 0, 0, 0);
+  const bool timed = make_timer(request.lifetime_ns);
+  const int timer_error = errno;
   SetupResult result = set_up_sandbox(request);
-  if (result.failure.error == 0 && (timer < 0 || signals < 0 || !own_streams())) {
+  if (result.failure.error != 0) return result;
+  if (!timed) {
+    result.failure = make_failure(Layer::kDescriptors, timer_error, "making the timer");
+  } else if (!own_streams()) {
     result.failure = make_failure(Layer::kDescriptors, errno, "preparing the init");
   }
+  return result;
+}
+
+bool send_ready(const Create& request, const SetupResult& result) {
+  Ready ready{};
+  ready.header = Header{Kind::kReady, 0, request.header.id};
   ready.layers = result.layers;
   ready.landlock_abi = result.landlock_abi;
   ready.failure = result.failure;
-  if (send_message(socket, ready) != 0 || result.failure.error != 0) _exit(1);
-  Init(socket, signals, timer, request.skipped_layers).serve();
+  return send_message(kInitSocket, ready) == 0 && result.failure.error == 0;
+}
+
+void run_init(const Create& request) {
+  const SetupResult result = prepare_init(request);
+  // After everything else has its place.
+  const int signals = make_signals();
+  if (signals < 0 || !send_ready(request, result)) _exit(1);
+  Init(signals, request.skipped_layers, -1).serve();
+}
+
+void resume_init(pid_t interpreter, std::uint32_t skipped_layers) {
+  // A new program can be traced and read until it says otherwise; nobody runs beside it yet.
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) _exit(1);
+  prctl(PR_SET_NAME, kInitName, 0, 0, 0);
+  for (int fd = kInitSocket; fd <= kInitInterpreter; ++fd) {
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  syscall(SYS_close_range, static_cast<unsigned>(kInitInterpreter + 1), ~0u, 0u);
+  const int signals = make_signals();
+  if (signals < 0) _exit(1);
+  Init(signals, skipped_layers, interpreter).serve();
 }
 
 }  // namespace berth::local

@@ -20,23 +20,56 @@
 #include "helper/channel.h"
 #include "helper/init.h"
 #include "helper/layers.h"
+#include "helper/namespaces.h"
 #include "helper/probes.h"
 #include "helper/sandbox_setup.h"
 
 namespace berth::local {
 namespace {
 
-// Where a new init finds what it keeps of its parent's descriptors.
-constexpr int kInitSocket = 3;
-constexpr int kInitLiveness = 4;
-constexpr int kInitIdentity = 5;
-constexpr int kInitGate = 6;
-constexpr int kAboveKept = 64;
+// Where a new init finds the gate, past what it keeps.
+constexpr int kInitGate = 8;
+// A template answers in a millisecond, or after the sandbox before this one is made.
+constexpr int kTemplateMilliseconds = 3000;
 
 int write_decimal(int fd, long long number) {
   char text[32];
   const int size = std::snprintf(text, sizeof(text), "%lld", number);
   return write(fd, text, static_cast<std::size_t>(size)) == size ? 0 : errno;
+}
+
+// Where the process can be asked for its exact name: a number of this process's own namespace.
+struct Sender {
+  pid_t pid = -1;
+  Forked said{};
+};
+
+// Takes the one message of a process that was just forked, with the kernel's word on who sent it.
+// 0, or an errno.
+int receive_forked(int socket, std::uint64_t id, Sender* sender) {
+  pollfd watched{socket, POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = poll(&watched, 1, kTemplateMilliseconds);
+  } while (ready < 0 && errno == EINTR);
+  if (ready != 1) return ready == 0 ? ETIMEDOUT : errno;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int) * kFdsMax)];
+  iovec part{&sender->said, sizeof(sender->said)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got != static_cast<ssize_t>(sizeof(sender->said))) return got == 0 ? ECONNRESET : EPROTO;
+  for (cmsghdr* item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
+    if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred credentials{};
+    std::memcpy(&credentials, CMSG_DATA(item), sizeof(credentials));
+    sender->pid = credentials.pid;
+  }
+  const Header& header = sender->said.header;
+  return header.kind == Kind::kForked && header.id == id && sender->pid > 0 ? 0 : EPROTO;
 }
 
 int write_process_file(pid_t pid, const char* name, const char* text) {
@@ -73,6 +106,8 @@ struct Parts {
   int pid_file = -1;
   int identity = -1;
   int unified = -1;
+  int control = -1;   // of the template to fork from
+  int ancestor = -1;  // that template's user namespace
   const int* procs = nullptr;
   std::size_t procs_count = 0;
 };
@@ -87,6 +122,10 @@ bool take_parts(const Create& request, const Received& message, Parts* parts) {
   take(&parts->pid_file);
   if ((request.descriptor_flags & kHasIdentityLock) != 0) take(&parts->identity);
   if ((request.descriptor_flags & kHasUnifiedFolder) != 0) take(&parts->unified);
+  if ((request.descriptor_flags & kHasTemplate) != 0) {
+    take(&parts->control);
+    take(&parts->ancestor);
+  }
   parts->procs = message.fds + next;
   parts->procs_count = request.cgroup_procs_count;
   return parts->pid_file >= 0 && parts->procs_count <= kCgroupDirsMax &&
@@ -103,7 +142,7 @@ bool act_as(std::uint32_t user) {
 
 int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept); }
 
-// In the new process: keep four descriptors at known places, close all else, wait for the gate.
+// In the new process: keep three descriptors at known places, close all else, wait for the gate.
 [[noreturn]] void become_init(const Create& request, const Parts& parts, int gate) {
   const int kept[] = {move_up(parts.init_socket), move_up(parts.liveness), move_up(parts.identity),
                       move_up(gate)};
@@ -113,6 +152,7 @@ int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept
     if (kept[i] >= 0 && dup3(kept[i], places[i], O_CLOEXEC) < 0) _exit(1);
   }
   syscall(SYS_close_range, static_cast<unsigned>(kInitGate + 1), ~0u, 0u);
+  syscall(SYS_close_range, static_cast<unsigned>(kInitTimer), static_cast<unsigned>(kInitGate - 1), 0u);
   char open_gate = 0;
   ssize_t got = 0;
   do {
@@ -120,7 +160,7 @@ int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept
   } while (got < 0 && errno == EINTR);
   if (got != 1) _exit(1);
   close(kInitGate);
-  run_init(request, kInitSocket);
+  run_init(request);
 }
 
 class Launcher {
@@ -171,11 +211,17 @@ class Launcher {
       answer.failure = make_failure(Layer::kDescriptors, EINVAL, "reading the description");
     } else if ((request.skipped_layers & ~kMayBeOff) != 0) {
       answer.failure = make_failure(Layer::kUser, EINVAL, "leaving out what no sandbox can do without");
+    } else if (parts.control >= 0) {
+      pidfd = fork_from_template(request, parts, &answer);
     } else {
       pidfd = start(request, parts, &answer);
     }
-    send_message(socket_, &answer, sizeof(answer), &pidfd, pidfd >= 0 ? 1 : 0, 0);
+    const int fds[] = {pidfd, user_namespace_};
+    const std::size_t count = pidfd < 0 ? 0 : user_namespace_ < 0 ? 1 : 2;
+    send_message(socket_, &answer, sizeof(answer), fds, count, 0);
     if (pidfd >= 0) close(pidfd);
+    if (user_namespace_ >= 0) close(user_namespace_);
+    user_namespace_ = -1;
   }
 
   // The pidfd of the new init, or -1 with the failure named and nothing left running.
@@ -185,11 +231,8 @@ class Launcher {
       answer->failure = make_failure(Layer::kDescriptors, errno, "making the gate");
       return -1;
     }
-    std::uint64_t flags = wanted(request.skipped_layers, Layer::kUser) ? CLONE_NEWUSER : 0;
-    for (const NamespaceFlag& item : kClonedNamespaces) {
-      if (wanted(request.skipped_layers, item.layer)) flags |= item.flag;
-    }
     const bool owned = request.privileged != 0 && wanted(request.skipped_layers, Layer::kUser);
+    const std::uint64_t flags = namespaces_of(request.skipped_layers);
     int pidfd = -1;
     const pid_t child = owned && !act_as(request.outer_id) ? -1 : clone_process(flags, parts.unified, &pidfd);
     if (child == 0) become_init(request, parts, gate[0]);
@@ -212,33 +255,137 @@ class Launcher {
     return -1;
   }
 
+  // The same, but the new process comes out of a template: it says itself that it is there, and waits at
+  // the gate as any other.
+  int fork_from_template(const Create& request, const Parts& parts, LaunchAnswer* answer) {
+    int gate[2];
+    if (pipe2(gate, O_CLOEXEC) != 0) {
+      answer->failure = make_failure(Layer::kDescriptors, errno, "making the gate");
+      return -1;
+    }
+    Sender sender;
+    int error = ask_template(request, parts, gate[0], &sender);
+    close(gate[0]);
+    int pidfd = -1;
+    if (error == 0 && sender.said.failure.error != 0) {
+      answer->failure = sender.said.failure;
+    } else if (error == 0) {
+      pidfd = static_cast<int>(syscall(SYS_pidfd_open, sender.pid, 0));
+      if (pidfd < 0) error = errno;
+    }
+    if (error != 0) answer->failure = make_failure(Layer::kPid, error, "forking from the template");
+    if (pidfd >= 0) {
+      answer->pid = sender.pid;
+      answer->failure = prepare(request, parts, sender.pid, answer);
+    }
+    const bool good = pidfd >= 0 && answer->failure.error == 0 && write(gate[1], "g", 1) == 1;
+    close(gate[1]);  // which ends a process that still waits there
+    if (good) return pidfd;
+    if (pidfd >= 0) close(pidfd);
+    return -1;
+  }
+
+  int ask_template(const Create& request, const Parts& parts, int gate, Sender* sender) {
+    const int on = 1;
+    if (setsockopt(parts.control, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0) return errno;
+    const int image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (image < 0) return errno;
+    Create wanted = request;
+    wanted.header.kind = Kind::kFork;
+    const int fds[] = {parts.init_socket, parts.liveness, gate, image, parts.identity};
+    int error = send_message(parts.control, &wanted, sizeof(wanted), fds, parts.identity >= 0 ? 5 : 4,
+                             MSG_DONTWAIT);
+    close(image);
+    if (error == 0) error = receive_forked(parts.control, request.header.id, sender);
+    return error;
+  }
+
   // What only the parent can do for the new process before it goes on.
   LayerFailure prepare(const Create& request, const Parts& parts, pid_t child, LaunchAnswer* answer) {
     answer->start_time = start_time_of(child);
     char text[96];
     const int size = std::snprintf(text, sizeof(text), "%d %llu\n", child,
                                    static_cast<unsigned long long>(answer->start_time));
-    if (write(parts.pid_file, text, static_cast<std::size_t>(size)) != size) {
+    // A template that failed may have left the number of its own attempt.
+    if (ftruncate(parts.pid_file, 0) != 0 ||
+        pwrite(parts.pid_file, text, static_cast<std::size_t>(size), 0) != size) {
       return make_failure(Layer::kPid, errno, "recording the process");
     }
     for (std::size_t i = 0; i < parts.procs_count; ++i) {
       const int error = write_decimal(parts.procs[i], child);
       if (error != 0) return make_failure(Layer::kCgroup, error, "joining the control groups");
     }
+    if (parts.control >= 0) {
+      const int error = join_unified(parts.unified, child);
+      if (error != 0) return make_failure(Layer::kCgroup, error, "joining the version 2 group");
+    }
     if (!wanted(request.skipped_layers, Layer::kUser)) return LayerFailure{};
+    if (parts.control < 0) return map_identity(request, child);
+    return map_beneath(request, parts.ancestor, child);
+  }
+
+  LayerFailure map_identity(const Create& request, pid_t child) {
+    if (request.is_template != 0) {
+      // Now, because an init cannot be asked for it any more by a user who is not root.
+      char path[64];
+      std::snprintf(path, sizeof(path), "/proc/%d/ns/user", child);
+      user_namespace_ = open(path, O_RDONLY | O_CLOEXEC);
+      if (user_namespace_ < 0) return make_failure(Layer::kUser, errno, "keeping the namespace");
+    }
     if (request.privileged == 0) {
       const int error = write_process_file(child, "setgroups", "deny");
       if (error != 0) return make_failure(Layer::kUser, error, "giving up group changes");
     }
-    std::snprintf(text, sizeof(text), "%u %u 1\n", request.inner_id,
-                  request.privileged != 0 ? request.outer_id : geteuid());
-    int error = write_process_file(child, "uid_map", text);
-    if (error != 0) return make_failure(Layer::kUser, error, "mapping the user");
-    std::snprintf(text, sizeof(text), "%u %u 1\n", request.inner_id,
-                  request.privileged != 0 ? request.outer_id : getegid());
-    error = write_process_file(child, "gid_map", text);
-    if (error != 0) return make_failure(Layer::kUser, error, "mapping the group");
+    const char* const files[] = {"uid_map", "gid_map"};
+    const std::uint32_t own[] = {geteuid(), getegid()};
+    for (int i = 0; i < 2; ++i) {
+      char text[256];
+      map_text(request, request.privileged != 0 ? request.outer_id : own[i], text, sizeof(text));
+      const int error = write_process_file(child, files[i], text);
+      if (error != 0) return make_failure(Layer::kUser, error, "mapping the identity");
+    }
     return LayerFailure{};
+  }
+
+  // The one identity of a sandbox; in a template all others of the range too, each as itself.
+  static void map_text(const Create& request, std::uint32_t outer, char* text, std::size_t room) {
+    const int size = std::snprintf(text, room, "%u %u 1\n", request.inner_id, outer);
+    if (request.is_template == 0 || request.privileged == 0) return;
+    const std::uint32_t base = request.identity_base;
+    const std::uint32_t end = base + request.identity_count;
+    char* at = text + size;
+    if (outer > base) at += std::sprintf(at, "%u %u %u\n", base, base, outer - base);
+    if (outer + 1 < end) std::sprintf(at, "%u %u %u\n", outer + 1, outer + 1, end - outer - 1);
+  }
+
+  // A user namespace below a template's is mapped from that template's, which this process is above of:
+  // a child of it goes there for the moment it takes.
+  LayerFailure map_beneath(const Create& request, int ancestor, pid_t child) {
+    const pid_t mapper = fork();
+    if (mapper == 0) {
+      if (setns(ancestor, CLONE_NEWUSER) != 0) _exit(errno);
+      char text[64];
+      std::snprintf(text, sizeof(text), "%u %u 1\n", request.inner_id,
+                    request.privileged != 0 ? request.outer_id : request.inner_id);
+      const int error = write_process_file(child, "uid_map", text);
+      _exit(error != 0 ? error : write_process_file(child, "gid_map", text));
+    }
+    int status = 0;
+    if (mapper < 0 || waitpid(mapper, &status, 0) != mapper) {
+      return make_failure(Layer::kUser, errno, "mapping the identity from the template's namespace");
+    }
+    const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    if (error == 0) return LayerFailure{};
+    return make_failure(Layer::kUser, error, "mapping the identity from the template's namespace");
+  }
+
+  static int join_unified(int folder, pid_t child) {
+    if (folder < 0) return 0;
+    const int procs = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (procs < 0) return errno;
+    const int error = write_decimal(procs, child);
+    close(procs);
+    return error;
   }
 
   // clone3 does not say which namespace it could not make; trying them one by one does.
@@ -255,6 +402,7 @@ class Launcher {
 
   const int socket_;
   const int signals_;
+  int user_namespace_ = -1;  // of the template that was just made
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "helper/landlock.h"
+#include "helper/namespaces.h"
 #include "helper/sandbox_setup.h"
 
 #ifndef CLONE_NEWTIME
@@ -62,12 +63,6 @@ int close_descriptors() {
 
 }  // namespace
 
-const NamespaceFlag kClonedNamespaces[5] = {{Layer::kPid, CLONE_NEWPID},
-                                            {Layer::kMount, CLONE_NEWNS},
-                                            {Layer::kNet, CLONE_NEWNET},
-                                            {Layer::kIpc, CLONE_NEWIPC},
-                                            {Layer::kUts, CLONE_NEWUTS}};
-
 pid_t clone_process(std::uint64_t flags, int unified_folder, int* pidfd) {
   clone_args arguments{};
   arguments.flags = flags | CLONE_PIDFD;
@@ -91,7 +86,7 @@ void probe_layers(Probed* answer) {
   set(Layer::kMount, try_in_child(CLONE_NEWUSER | CLONE_NEWNS, change_mounts));
   set(Layer::kCgroupNamespace, try_namespace(CLONE_NEWCGROUP));
   set(Layer::kTime, try_namespace(CLONE_NEWTIME));
-  set(Layer::kCapabilities, try_in_child(CLONE_NEWUSER, drop_capabilities));
+  set(Layer::kCapabilities, try_in_child(CLONE_NEWUSER, [] { return drop_capabilities(0); }));
   set(Layer::kSeccomp, try_in_child(0, filter_calls));
   set(Layer::kRlimit, try_in_child(0, limit_resources));
   set(Layer::kDescriptors, try_in_child(0, close_descriptors));

@@ -10,13 +10,6 @@
 
 namespace berth::local {
 
-// What the launcher clones with, and the two that the init enters by itself later.
-struct NamespaceFlag {
-  Layer layer;
-  std::uint64_t flag;
-};
-extern const NamespaceFlag kClonedNamespaces[5];
-
 // A child in namespaces of its own as `flags` say, in a control group when a descriptor of its version 2
 // folder is given. As clone3 answers.
 pid_t clone_process(std::uint64_t flags, int unified_folder, int* pidfd);

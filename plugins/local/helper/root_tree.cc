@@ -185,11 +185,12 @@ bool cover(const char* path, bool folder) {
   return set_attributes(path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0);
 }
 
-bool add_proc() {
+bool add_proc(bool whole) {
   if (mkdir("proc", 0555) != 0) return false;
   if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=invisible") != 0) {
     return false;
   }
+  if (whole) return true;
   if (mkdir("dev/.none", 0555) != 0 || !make_empty_file("dev/.empty")) return false;
   if (!bind_read_only("proc/sys", "proc/sys", false)) return false;
   DIR* folder = opendir("proc");
@@ -239,7 +240,7 @@ RootTreeError enter_root_tree(const RootTree& tree) {
   if (check.failed(add_etc(tree), "making /etc")) return check.result;
   if (check.failed(add_devices(), "making /dev")) return check.result;
   if (check.failed(add_writable(tree), "mounting the writable file system")) return check.result;
-  if (check.failed(add_proc(), "mounting and masking /proc")) return check.result;
+  if (check.failed(add_proc(tree.whole_proc), "mounting and masking /proc")) return check.result;
   if (check.failed(add_plain_folders(), "making the plain folders")) return check.result;
   if (check.failed(set_attributes(".", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0),
                    "making the root read-only"))

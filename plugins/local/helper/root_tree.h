@@ -14,6 +14,9 @@ struct RootTree {
   std::uint64_t disk_inodes;
   std::uint32_t inner_id;
   const char* host_name;
+  // The kernel lets a namespace mount a /proc of its own only where it sees a whole one; a template,
+  // in whose namespace those of its sandboxes begin, therefore keeps its own uncovered.
+  bool whole_proc = false;
 };
 
 struct RootTreeError {

@@ -102,9 +102,11 @@ int keep_capabilities() {
   return 0;
 }
 
-int install_filter() {
+constexpr std::uint64_t kChangeIdentity = (1u << CAP_SETUID) | (1u << CAP_SETGID);
+
+int install_filter(FilterOf whose) {
   static SyscallFilter filter;
-  if (!build_syscall_filter(&filter)) return E2BIG;
+  if (!build_syscall_filter(whose, &filter)) return E2BIG;
   sock_fprog program{static_cast<unsigned short>(filter.size), filter.code};
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0 ? errno : 0;
 }
@@ -132,14 +134,19 @@ class Walls {
 };
 
 void build_tree(const Create& request, Walls* walls) {
-  const RootTree tree{request.disk_bytes, request.disk_inodes, request.inner_id, request.host_name};
+  const RootTree tree{request.disk_bytes, request.disk_inodes, request.inner_id, request.host_name,
+                      request.is_template != 0};
   const RootTreeError error = enter_root_tree(tree);
   walls->done(Layer::kMount, error.error, error.doing);
 }
 
-void close_privileges(Walls* walls) {
+void close_privileges(const Create& request, Walls* walls) {
   if (walls->wants(Layer::kCapabilities)) {
-    walls->done(Layer::kCapabilities, drop_capabilities(), "dropping every capability");
+    // A template makes each user namespace as the identity it is for, whom the kernel then asks for all
+    // it counts by user, and may become any of its range for that.
+    const bool becomes = request.is_template != 0 && request.privileged != 0;
+    walls->done(Layer::kCapabilities, drop_capabilities(becomes ? kChangeIdentity : 0),
+                "dropping every capability");
   } else if (walls->good()) {
     keep_capabilities();
   }
@@ -150,24 +157,35 @@ void close_privileges(Walls* walls) {
     if (walls->good()) walls->result().landlock_abi = static_cast<std::uint32_t>(level);
   }
   if (walls->wants(Layer::kSeccomp)) {
-    walls->done(Layer::kSeccomp, install_filter(), "installing the system call filter");
+    const FilterOf whose = request.is_template != 0 ? FilterOf::kTemplate : FilterOf::kSandbox;
+    walls->done(Layer::kSeccomp, install_filter(whose), "installing the system call filter");
   }
 }
 
 }  // namespace
 
-int drop_capabilities() {
+int drop_capabilities(std::uint64_t kept) {
   constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return errno;
+  const auto low = static_cast<std::uint32_t>(kept);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (kept != 0) {
+    if (syscall(SYS_capget, &header, data) != 0) return errno;
+    data[0].inheritable = low;
+    if (syscall(SYS_capset, &header, data) != 0) return errno;
+  }
   for (unsigned long capability = 0; capability < 64; ++capability) {
     if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0) break;
-    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return errno;
+    const bool keep = (kept & (std::uint64_t{1} << capability)) != 0;
+    const int done = keep ? prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+                          : prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    if (done != 0) return errno;
   }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2]{};
-  if (syscall(SYS_capset, &header, none) != 0) return errno;
+  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return errno;
+  const __user_cap_data_struct left[2]{{low, low, low}, {0, 0, 0}};
+  if (syscall(SYS_capset, &header, left) != 0) return errno;
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
 }
 
@@ -182,7 +200,9 @@ LayerFailure make_failure(Layer layer, int error, const char* doing) {
 SetupResult set_up_sandbox(const Create& request) {
   Walls walls(request.skipped_layers);
   if (walls.wants(Layer::kUser)) {
-    walls.done(Layer::kUser, bound_watches(), "bounding what is counted by user");
+    // Of an ordinary user the sandboxes of a template share what this would bound.
+    walls.done(Layer::kUser, request.is_template != 0 ? 0 : bound_watches(),
+               "bounding what is counted by user");
     walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
   }
   if (walls.wants(Layer::kMount)) build_tree(request, &walls);
@@ -210,7 +230,7 @@ SetupResult set_up_sandbox(const Create& request) {
     walls.done(Layer::kRlimit, write_text("/proc/self/oom_score_adj", kOomScore),
                "preferring the sandbox when memory runs out");
   }
-  if (walls.good()) close_privileges(&walls);
+  if (walls.good()) close_privileges(request, &walls);
   // From here on nothing of the same identity can trace the init or read its memory or descriptors.
   if (walls.wants(Layer::kDescriptors)) {
     walls.done(Layer::kDescriptors, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno,

@@ -18,8 +18,8 @@ struct SetupResult {
 // `request` is the description; the namespaces exist and the identity maps are written.
 SetupResult set_up_sandbox(const Create& request);
 
-// Every capability of the caller, now and for ever. 0, or an errno.
-int drop_capabilities();
+// Every capability of the caller but these, now and for ever. 0, or an errno.
+int drop_capabilities(std::uint64_t kept);
 
 // Records a failure of a layer, with the errno of the call that failed.
 LayerFailure make_failure(Layer layer, int error, const char* doing);

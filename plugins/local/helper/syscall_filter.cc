@@ -48,7 +48,8 @@ constexpr std::uint32_t argument_high(std::uint32_t index) { return argument_low
 
 class Builder {
  public:
-  explicit Builder(SyscallFilter* filter) : filter_(*filter) {}
+  Builder(FilterOf whose, SyscallFilter* filter)
+      : makes_sandboxes_(whose == FilterOf::kTemplate), filter_(*filter) {}
 
   bool fits() const { return fits_; }
 
@@ -99,6 +100,7 @@ class Builder {
       case Verdict::kAllow: return answer(kAllow);
       case Verdict::kRefuse: return answer(kEperm);
       case Verdict::kNothing: return answer(kDone);
+      case Verdict::kMake: return answer(makes_sandboxes_ ? kAllow : kEperm);
       case Verdict::kClone: return decide_clone();
       case Verdict::kIoctl: return decide_ioctl();
       case Verdict::kSocket: return decide_socket();
@@ -115,7 +117,7 @@ class Builder {
         load(argument_low(0));
         answer_if_equal(PR_SET_MM, kEperm);
         answer_if_equal(PR_SET_PTRACER, kEperm);
-        answer_if_equal(PR_SET_SECUREBITS, kEperm);
+        if (!makes_sandboxes_) answer_if_equal(PR_SET_SECUREBITS, kEperm);
         return answer(kAllow);
       case Verdict::kPrlimit:
         load(argument_low(0));
@@ -130,6 +132,7 @@ class Builder {
   }
 
   void decide_clone() {
+    if (makes_sandboxes_) return answer(kAllow);
     load(argument_low(0));
     mask(kNamespaceFlags);
     answer_unless_equal(0, kEperm);
@@ -169,6 +172,7 @@ class Builder {
     answer(kEperm);
   }
 
+  const bool makes_sandboxes_;
   SyscallFilter& filter_;
   bool fits_ = true;
 };
@@ -201,7 +205,7 @@ std::size_t make_ranges(const SyscallEntry* entries, std::size_t count, Range* r
 
 }  // namespace
 
-bool build_syscall_filter(SyscallFilter* filter) {
+bool build_syscall_filter(FilterOf whose, SyscallFilter* filter) {
   SyscallEntry entries[kEntryCount];
   for (std::size_t i = 0; i < kEntryCount; ++i) entries[i] = kSyscalls[i];
   sort_by_number(entries, kEntryCount);
@@ -212,7 +216,7 @@ bool build_syscall_filter(SyscallFilter* filter) {
   const std::size_t count = make_ranges(entries, kEntryCount, ranges);
 
   filter->size = 0;
-  Builder builder(filter);
+  Builder builder(whose, filter);
   builder.load(static_cast<std::uint32_t>(offsetof(seccomp_data, arch)));
   builder.answer_unless_equal(kArchitecture, kEnosys);
   builder.load(static_cast<std::uint32_t>(offsetof(seccomp_data, nr)));

@@ -20,8 +20,12 @@ struct SyscallFilter {
   std::size_t size = 0;
 };
 
+// Whose filter it is. A template makes the namespaces, mounts and filters of the sandboxes forked from
+// it, each of which gets the filter of a sandbox on top.
+enum class FilterOf { kSandbox, kTemplate };
+
 // Writes the program. false when it would not fit, which is a fault of the list.
-bool build_syscall_filter(SyscallFilter* filter);
+bool build_syscall_filter(FilterOf whose, SyscallFilter* filter);
 
 }  // namespace berth::local
 

@@ -14,6 +14,7 @@ enum class Verdict : std::uint8_t {
   kAllow,
   kRefuse,       // EPERM
   kNothing,      // answered as done without asking the kernel
+  kMake,         // EPERM, but a template makes sandboxes with it
   kClone,        // no new namespaces
   kIoctl,        // no terminal injection
   kSocket,       // unix, and stream or datagram of IPv4 and IPv6
@@ -155,13 +156,13 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_ptrace, Verdict::kRefuse}, {SYS_process_vm_readv, Verdict::kRefuse},
     {SYS_process_vm_writev, Verdict::kRefuse}, {SYS_process_madvise, Verdict::kRefuse},
     {SYS_process_mrelease, Verdict::kRefuse}, {SYS_kcmp, Verdict::kRefuse},
-    {SYS_pidfd_getfd, Verdict::kRefuse}, {SYS_mount, Verdict::kRefuse},
-    {SYS_umount2, Verdict::kRefuse}, {SYS_pivot_root, Verdict::kRefuse},
+    {SYS_pidfd_getfd, Verdict::kRefuse}, {SYS_mount, Verdict::kMake},
+    {SYS_umount2, Verdict::kMake}, {SYS_pivot_root, Verdict::kMake},
     {SYS_chroot, Verdict::kRefuse}, {SYS_fsopen, Verdict::kRefuse},
     {SYS_fsconfig, Verdict::kRefuse}, {SYS_fsmount, Verdict::kRefuse},
     {SYS_fspick, Verdict::kRefuse}, {SYS_move_mount, Verdict::kRefuse},
-    {SYS_open_tree, Verdict::kRefuse}, {SYS_mount_setattr, Verdict::kRefuse},
-    {SYS_unshare, Verdict::kRefuse}, {SYS_setns, Verdict::kRefuse},
+    {SYS_open_tree, Verdict::kRefuse}, {SYS_mount_setattr, Verdict::kMake},
+    {SYS_unshare, Verdict::kMake}, {SYS_setns, Verdict::kRefuse},
     {SYS_name_to_handle_at, Verdict::kRefuse}, {SYS_open_by_handle_at, Verdict::kRefuse},
     {SYS_add_key, Verdict::kRefuse}, {SYS_request_key, Verdict::kRefuse},
     {SYS_keyctl, Verdict::kRefuse}, {SYS_bpf, Verdict::kRefuse},
@@ -173,7 +174,7 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_reboot, Verdict::kRefuse}, {SYS_swapon, Verdict::kRefuse},
     {SYS_swapoff, Verdict::kRefuse}, {SYS_acct, Verdict::kRefuse},
     {SYS_quotactl, Verdict::kRefuse}, {SYS_quotactl_fd, Verdict::kRefuse},
-    {SYS_syslog, Verdict::kRefuse}, {SYS_sethostname, Verdict::kRefuse},
+    {SYS_syslog, Verdict::kRefuse}, {SYS_sethostname, Verdict::kMake},
     {SYS_setdomainname, Verdict::kRefuse}, {SYS_settimeofday, Verdict::kRefuse},
     {SYS_clock_settime, Verdict::kRefuse}, {SYS_clock_adjtime, Verdict::kRefuse},
     {SYS_adjtimex, Verdict::kRefuse}, {SYS_vhangup, Verdict::kRefuse},

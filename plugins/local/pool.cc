@@ -1,0 +1,299 @@
+#include "pool.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "berth/outcome.hpp"
+#include "request.h"
+
+namespace berth::local {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kTemplatePrefix = "local-template-";
+constexpr std::string_view kReadyPrefix = "local-ready-";
+constexpr milliseconds kWarmPatience{120'000};
+constexpr milliseconds kEndPatience{10'000};
+// A template without a sandbox ends at once when it is left.
+constexpr milliseconds kEmptyPatience{500};
+// How long a create may keep the refill waiting.
+constexpr milliseconds kYieldMax{50};
+// What fails this often is not tried any more by this process.
+constexpr int kFailuresMax = 3;
+// Where nothing is configured, what a process that makes one sandbox would pay for and never use starts
+// with a later one.
+constexpr std::uint64_t kCreatesBeforeStart = 3;
+// Everything forked from one template shares its address layout.
+constexpr std::uint64_t kForksOfATemplate = 2000;
+// A day past the longest lifetime of a sandbox.
+constexpr std::chrono::nanoseconds kTemplateLifetime = std::chrono::hours(48);
+constexpr std::chrono::nanoseconds kMemberLifetime = std::chrono::hours(24);
+
+bool alive(const Sandbox& sandbox) {
+  pollfd watched{sandbox.pidfd(), POLLIN, 0};
+  return poll(&watched, 1, 0) == 0;
+}
+
+}  // namespace
+
+Pool::Pool(const Config& config, StateStore& store, Maker& maker, std::string owner_tag)
+    : config_(config), store_(store), maker_(maker), owner_tag_(std::move(owner_tag)),
+      shape_(config.limits) {
+  shape_.disk_bytes = disk_within_memory(shape_);
+  if (config_.startup != StartupChoice::kCold) thread_ = std::thread([this] { serve(); });
+}
+
+Pool::~Pool() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  unfit_.insert(unfit_.end(), members_.begin(), members_.end());
+  for (const auto& member : unfit_) discard(member);
+  if (template_) retired_.push_back(template_->sandbox());
+  template_.reset();
+  // A template's process 1 lives as long as what was forked from it, which may be longer than this
+  // process; its record is then taken away by whoever opens this state next.
+  for (const auto& sandbox : retired_) {
+    if (sandbox->wait_gone(kEmptyPatience)) {
+      discard(sandbox);
+    } else {
+      sandbox->detach();
+    }
+  }
+}
+
+Pool::Turn::Turn(Pool& pool) : pool_(pool) {
+  const std::lock_guard<std::mutex> lock(pool_.mutex_);
+  ++pool_.busy_;
+  ++pool_.creates_;
+}
+
+Pool::Turn::~Turn() {
+  {
+    const std::lock_guard<std::mutex> lock(pool_.mutex_);
+    --pool_.busy_;
+  }
+  pool_.changed_.notify_all();
+}
+
+bool Pool::wants_template() const {
+  switch (config_.startup) {
+    case StartupChoice::kCold:
+    case StartupChoice::kWarm: return false;
+    case StartupChoice::kAutomatic:
+      if (creates_ < kCreatesBeforeStart) return false;
+      break;
+    case StartupChoice::kTemplate: break;
+  }
+  const bool there = template_ && template_->usable() && forks_ < kForksOfATemplate;
+  return !there && template_failures_ < kFailuresMax;
+}
+
+bool Pool::wants_member() const {
+  if (config_.startup == StartupChoice::kCold || member_failures_ >= kFailuresMax) return false;
+  if (config_.startup == StartupChoice::kAutomatic && creates_ < kCreatesBeforeStart) return false;
+  return members_.size() < (refilling_ ? config_.ready_most : config_.ready_least);
+}
+
+bool Pool::settled() const { return !wants_template() && !wants_member() && unfit_.empty(); }
+
+void Pool::serve() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    changed_.wait(lock, [this] { return stopping_ || !settled(); });
+    changed_.wait_for(lock, kYieldMax, [this] { return stopping_ || busy_ == 0; });
+    if (stopping_) return;
+    clean(&lock);
+    if (wants_template()) {
+      make_template(&lock);
+    } else if (wants_member()) {
+      refilling_ = true;
+      make_member(&lock);
+      if (members_.size() >= config_.ready_most) refilling_ = false;
+    }
+    changed_.notify_all();
+  }
+}
+
+void Pool::clean(std::unique_lock<std::mutex>* lock) {
+  std::vector<std::shared_ptr<Sandbox>> dead = std::exchange(unfit_, {});
+  const auto gone = std::partition(retired_.begin(), retired_.end(), [](const auto& one) { return alive(*one); });
+  dead.insert(dead.end(), gone, retired_.end());
+  retired_.erase(gone, retired_.end());
+  lock->unlock();
+  for (const auto& one : dead) discard(one);
+  lock->lock();
+}
+
+void Pool::make_template(std::unique_lock<std::mutex>* lock) {
+  std::shared_ptr<Template> old = std::exchange(template_, nullptr);
+  if (old) retired_.push_back(old->sandbox());
+  if (old && !old->problem().empty()) {
+    template_problem_ = old->problem();
+    if (++template_failures_ >= kFailuresMax) return;
+  }
+  lock->unlock();
+  old.reset();
+  Wish wish;
+  wish.name = std::string(kTemplatePrefix) + random_hex(8);
+  wish.owner_tag = owner_tag_;
+  wish.limits = config_.limits;
+  wish.limits.memory_bytes = std::max<std::uint64_t>(wish.limits.memory_bytes, std::uint64_t{1} << 30);
+  wish.limits.disk_bytes = std::uint64_t{64} << 20;
+  wish.limits.cpu_millis = 0;
+  wish.limits.processes = 1024;
+  wish.lifetime = kTemplateLifetime;
+  wish.is_template = true;
+  std::shared_ptr<Template> made;
+  std::string problem;
+  try {
+    made = std::make_shared<Template>(maker_.make(wish, nullptr));
+    problem = made->await_warm(kWarmPatience);
+  } catch (const Failure& failure) {
+    problem = failure.message();
+  }
+  if (!problem.empty() && made) {
+    const std::shared_ptr<Sandbox> sandbox = made->sandbox();
+    sandbox->end();
+    made.reset();
+    discard(sandbox);
+  }
+  lock->lock();
+  template_ = std::move(made);
+  if (!problem.empty()) {
+    template_problem_ = problem;
+    ++template_failures_;
+    return;
+  }
+  forks_ = 0;
+  // Those made before it wait without an interpreter.
+  const auto first = std::partition(members_.begin(), members_.end(), [](const auto& member) {
+    return member->startup() == Startup::kTemplate;
+  });
+  unfit_.insert(unfit_.end(), first, members_.end());
+  members_.erase(first, members_.end());
+}
+
+void Pool::make_member(std::unique_lock<std::mutex>* lock) {
+  Wish wish;
+  wish.name = std::string(kReadyPrefix) + random_hex(8);
+  wish.owner_tag = owner_tag_;
+  wish.limits = shape_;
+  wish.lifetime = kMemberLifetime;
+  const std::shared_ptr<Template> from = template_ && template_->usable() ? template_ : nullptr;
+  lock->unlock();
+  std::shared_ptr<Sandbox> made;
+  try {
+    made = maker_.make(wish, from.get());
+  } catch (const Failure&) {
+    // A create would meet the same and says it to someone who can do something about it.
+  }
+  lock->lock();
+  if (!made) {
+    ++member_failures_;
+    return;
+  }
+  member_failures_ = 0;
+  if (from) ++forks_;
+  members_.push_back(std::move(made));
+}
+
+std::shared_ptr<Template> Pool::usable_template() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!template_ || !template_->usable()) return nullptr;
+  ++forks_;
+  return template_;
+}
+
+std::shared_ptr<Sandbox> Pool::claim(const Wish& wish, bool* taken) {
+  *taken = false;
+  std::shared_ptr<Sandbox> member;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // Everything but the size of the disk can still be set. What is asked for now is what is made next.
+    if (shape_.disk_bytes != wish.limits.disk_bytes) {
+      shape_.disk_bytes = wish.limits.disk_bytes;
+      unfit_.insert(unfit_.end(), members_.begin(), members_.end());
+      members_.clear();
+    }
+    while (!members_.empty() && !member) {
+      member = std::move(members_.front());
+      members_.pop_front();
+      if (!alive(*member)) unfit_.push_back(std::exchange(member, nullptr));
+    }
+  }
+  if (!member) return nullptr;
+  if (become(member, wish)) return member;
+  *taken = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  members_.push_back(std::move(member));
+  return nullptr;
+}
+
+// False when the name is not free; the member is then what it was.
+bool Pool::become(const std::shared_ptr<Sandbox>& member, const Wish& wish) {
+  const std::string own = member->name();
+  const auto before = store_.read(own);
+  if (!before) throw Failure::rejected(Code::kInternal, "the record of a ready sandbox cannot be read");
+  Record record = *before;
+  record.name = wish.name;
+  record.owner_tag = wish.owner_tag;
+  record.created_unix_ms = unix_milliseconds();
+  record.startup = startup_name(member->startup() == Startup::kTemplate ? Startup::kTemplate : Startup::kWarm);
+  if (!store_.rewrite(own, record)) {
+    throw Failure::rejected(Code::kUnavailable, "the record of a ready sandbox cannot be written");
+  }
+  if (!store_.rename(own, wish.name)) {
+    store_.rewrite(own, *before);
+    return false;
+  }
+  member->adopt(wish.name, wish.limits, wish.environment, record.created_unix_ms);
+  const std::string problem = member->cgroup().folders().empty()
+                                  ? std::string()
+                                  : member->cgroup().limit(Maker::group_limits(wish.limits));
+  if (problem.empty() && member->set_lifetime(wish.lifetime)) return true;
+  member->end();
+  if (!maker_.end(wish.name, record, Clock::now() + kEndPatience)) {
+    throw Failure::failed_dirty(Code::kUnavailable, "a ready sandbox cannot be used: " + problem);
+  }
+  store_.retire(wish.name);
+  throw Failure::failed_clean(Code::kUnavailable, "a ready sandbox cannot be used: " + problem);
+}
+
+void Pool::discard(const std::shared_ptr<Sandbox>& member) {
+  member->end();
+  try {
+    const auto record = store_.read(member->name());
+    if (record && maker_.end(member->name(), *record, Clock::now() + kEndPatience)) {
+      store_.remove(member->name());
+    }
+  } catch (const Failure&) {
+    // The next provider of this state finds the record and tries again.
+  }
+}
+
+bool Pool::await_full(milliseconds patience) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (config_.startup == StartupChoice::kAutomatic) creates_ = std::max(creates_, kCreatesBeforeStart);
+  refilling_ = true;
+  changed_.notify_all();
+  return changed_.wait_for(lock, patience, [this] { return settled(); });
+}
+
+std::string Pool::describe() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::string text = std::to_string(members_.size()) + " ready";
+  if (template_ && template_->usable()) text += ", a template";
+  if (!template_problem_.empty()) text += ", no template: " + template_problem_;
+  return text;
+}
+
+}  // namespace berth::local
