@@ -52,8 +52,18 @@ class Attack : public ::testing::TestWithParam<std::size_t> {
   const Probe& probe() const { return probes()[GetParam()]; }
 };
 
+// True when this kernel's Landlock has no such rule, which is said.
+bool lacks_rule(const Probe& probe, Scene& scene) {
+  const std::uint32_t level = scene.machine().allocations().layers().landlock_level;
+  if (level >= probe.least_landlock) return false;
+  std::cout << "[  ABSENT  ] " << probe.number << " " << probe.title << ": this kernel's Landlock is of level "
+            << level << " and has no such rule\n";
+  return true;
+}
+
 TEST_P(Attack, FailsAsTheTableSaysAndLeavesSandboxAndHostAsTheyWere) {
   Scene& scene = Stage::scene(probe().without);
+  if (lacks_rule(probe(), scene)) return;
   const std::string before = Stage::world().fingerprint();
   const std::string said = said_by(probe(), scene);
   for (const Attempt& attempt : probe().attempts) {
@@ -88,10 +98,13 @@ TEST_P(Attack, SucceedsWithoutTheLayersThatStopIt) {
   }
   const std::uint32_t left_out = probe().without | probe().stopped_by;
   Scene& scene = Stage::scene(left_out);
+  if (lacks_rule(probe(), scene)) return;
   const std::string said = said_by(probe(), scene);
   int succeeded = 0;
+  bool all_may_be_absent = true;
   for (const Attempt& attempt : probe().attempts) {
     if (attempt.succeeds == nullptr) continue;
+    all_may_be_absent = all_may_be_absent && attempt.absent != kUsuallyAbsent;
     const std::string answer = answer_to(attempt, said);
     if (is_one_of(answer, attempt.succeeds)) {
       ++succeeded;
@@ -102,7 +115,7 @@ TEST_P(Attack, SucceedsWithoutTheLayersThatStopIt) {
       ADD_FAILURE() << attempt.what << " answers " << answer << ", not " << attempt.succeeds << "\n" << said;
     }
   }
-  EXPECT_GT(succeeded, 0) << said;
+  EXPECT_TRUE(succeeded > 0 || all_may_be_absent) << said;
   if (!scene.works()) Stage::forget(left_out);
 }
 

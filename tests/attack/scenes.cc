@@ -1,5 +1,6 @@
 #include "scenes.h"
 
+#include <fcntl.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -42,9 +43,11 @@ void remove(Scene& scene, const std::string& names) {
 
 std::string line(const std::string& what, const std::string& answer) { return what + ": " + answer + "\n"; }
 
-// Runs what does not end by itself, acts once it has said something, and cancels it.
+enum class Ending { kByItself, kCancelled };
+
+// Runs a script and acts once it has said something.
 template <typename Act>
-std::string run_meanwhile(Scene& scene, std::string_view script, Act act) {
+std::string run_meanwhile(Scene& scene, std::string_view script, Ending ending, Act act) {
   Command command;
   command.argv = {"/bin/sh", "-c", script};
   command.cwd = scene.folder();
@@ -53,7 +56,7 @@ std::string run_meanwhile(Scene& scene, std::string_view script, Act act) {
   std::thread runner([&] { result = scene.sandbox().run(peer, command); });
   local::eventually([&] { return peer.taken_bytes > 0; });
   act();
-  peer.cancel();
+  if (ending == Ending::kCancelled) peer.cancel();
   runner.join();
   return peer.out + line("the command", result.cause == Cause::kCancelled ? "cancelled" : "ended otherwise");
 }
@@ -114,17 +117,27 @@ std::string share_ipc_objects(Scene& scene) {
 }
 
 std::string leave_daemon(Scene& scene) {
-  const std::string said = run_meanwhile(scene, "./attack_probes become_daemon; sleep 1000", [] {});
+  const std::string said = run_meanwhile(scene, "./attack_probes become_daemon; sleep 1000", Ending::kCancelled, [] {});
   return said + scene.run("watch_beat");
 }
 
 std::string take_watches(Scene& scene) {
   std::string seen;
-  const std::string said = run_meanwhile(scene, "exec ./attack_probes take_watches", [&] {
+  const std::string said = run_meanwhile(scene, "exec ./attack_probes take_watches", Ending::kCancelled, [&] {
     const local::Fd own(inotify_init1(IN_CLOEXEC));
     seen = line("what the host can make of them", own.valid() ? "some" : "none");
   });
   return said + seen;
+}
+
+std::string watch_others(Scene& scene) {
+  return run_meanwhile(scene, "exec ./attack_probes watch_others", Ending::kByItself, [] {
+    // Again and again, since the watch may only be about to be set.
+    local::eventually([opened = 0]() mutable {
+      const local::Fd system(open("/usr/bin/env", O_RDONLY | O_CLOEXEC));
+      return ++opened == 40;
+    });
+  });
 }
 
 std::string ask_for_network(Scene& scene) {

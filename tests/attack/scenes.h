@@ -16,6 +16,7 @@ std::string plant_hooks(Scene& scene);
 std::string share_ipc_objects(Scene& scene);
 std::string leave_daemon(Scene& scene);
 std::string take_watches(Scene& scene);
+std::string watch_others(Scene& scene);
 std::string ask_for_network(Scene& scene);
 
 }  // namespace berth::attack

@@ -170,7 +170,8 @@ const std::vector<Probe>& table() {
                     {"rds", "EAFNOSUPPORT", "done"},
                     {"xdp", "EAFNOSUPPORT", "done"},
                     {"raw", "EPERM", "done"},
-                    {"raw over IPv6", "EPERM", "done"}}},
+                    {"raw over IPv6", "EPERM", "done"},
+                    {"TLS in the kernel", "ENOPROTOOPT", "ENOTCONN|done", "ENOENT|ENOPROTOOPT"}}},
       {.number = 18, .title = "type into a terminal", .stopped_by = kRoot | bit(Layer::kSeccomp),
        .program = "inject_into_terminal",
        .attempts = {{"TIOCSTI", "EPERM", "done", "EIO"},
@@ -224,8 +225,9 @@ const std::vector<Probe>& table() {
        .stopped_by = bit(Layer::kLandlock), .without = all_of({Layer::kSeccomp, Layer::kCapabilities}),
        .program = "mount_something", .attempts = {{"mount", "EPERM", "done"}}},
       {.number = 26, .title = "Landlock as the second wall: devices and sockets",
-       .stopped_by = bit(Layer::kLandlock), .without = bit(Layer::kNet), .scene = meet_landlock,
-       .attempts = {{"terminal request to /dev/null", "EACCES|ENOTTY", "ENOTTY"},
+       .stopped_by = bit(Layer::kLandlock), .without = bit(Layer::kNet), .least_landlock = 6,
+       .scene = meet_landlock,
+       .attempts = {{"terminal request to /dev/null", "EACCES", "ENOTTY"},
                     {"abstract socket of the host", "EPERM", "done"}}},
       {.number = 26, .title = "what Landlock does not cover", .stopped_by = kRoot,
        .program = "change_what_landlock_does_not_cover", .twin = Twin::kNever,
@@ -274,6 +276,13 @@ const std::vector<Probe>& table() {
                     {"/proc/kmsg", "EACCES|ENOENT|EPERM"},
                     {"/proc/kpagecount", "EACCES|ENOENT|EPERM"},
                     {"/sys/kernel", "ENOENT", "done"}}},
+      {.number = 31, .title = "what the host and its sandboxes open", .stopped_by = bit(Layer::kSeccomp),
+       .scene = watch_others,
+       .attempts = {{"dnotify", "EINVAL", "done", "EINVAL"},
+                    {"inotify", "ENOSYS", "done"},
+                    {"what others open", "not seen", "seen"}}},
+      {.number = 31, .title = "times of a shared device as a message", .stopped_by = kRoot,
+       .program = "touch_device", .attempts = {{"touch /dev/null", "EROFS", "done"}}},
       {.number = 32, .title = "processes without end", .stopped_by = all_of({Layer::kCgroup, Layer::kRlimit}),
        .program = "fork_without_end", .attempts = {{"two hundred processes", "EAGAIN", "done"}}},
       {.number = 32, .title = "zombies without end", .stopped_by = bit(Layer::kPid),
@@ -293,7 +302,7 @@ const std::vector<Probe>& table() {
                     {"a file in memory", "SIGKILL", "done"}}},
       {.number = 34, .title = "memory of connections", .stopped_by = bit(Layer::kCgroup),
        .program = "fill_connections",
-       .attempts = {{"unread bytes in connections", "bounded", "more than the memory"}}},
+       .attempts = {{"unread bytes in connections", "ENOBUFS|SIGKILL", "done"}}},
       {.number = 34, .title = "locked memory", .stopped_by = kPowers | bit(Layer::kRlimit),
        .program = "lock_more_memory", .twin = Twin::kTakesRoot,
        .attempts = {{"16 MiB of locked memory", "ENOMEM|EPERM|EAGAIN", "done"}}},
@@ -304,8 +313,10 @@ const std::vector<Probe>& table() {
       {.number = 36, .title = "descriptors without end", .stopped_by = bit(Layer::kRlimit),
        .program = "use_up_descriptors", .attempts = {{"four hundred descriptors", "EMFILE", "done"}}},
       {.number = 36, .title = "watches that the kernel counts for the host's user",
-       .stopped_by = bit(Layer::kUser), .scene = take_watches, .twin = Twin::kTakesRoot,
-       .attempts = {{"two hundred sets of watches", "bounded"}, {"what the host can make of them", "some", "none"}}},
+       .stopped_by = all_of({Layer::kUser, Layer::kSeccomp}), .scene = take_watches,
+       .twin = Twin::kTakesRoot,
+       .attempts = {{"a set of watches", "ENOSYS", "done"},
+                    {"what the host can make of them", "some", "none"}}},
       {.number = 36, .title = "what there is once for the whole machine",
        .stopped_by = bit(Layer::kSeccomp), .program = "take_asynchronous_contexts",
        .attempts = {{"io_setup of 30000 events", "ENOSYS", "done", "ENOSYS|EAGAIN"}}},
@@ -403,6 +414,7 @@ std::string rendered() {
       separator = "; ";
     }
     text << " | " << local::layer_names(probe.stopped_by);
+    if (probe.least_landlock != 0) text << " at level " << probe.least_landlock;
     if (probe.without != 0) text << " (alone, without " << local::layer_names(probe.without) << ")";
     const std::string reason = why_no_twin(probe);
     if (!reason.empty()) text << (probe.twin == Twin::kNever ? ". No twin: " : ". Twin ") << reason;

@@ -11,14 +11,18 @@
 
 namespace berth::attack {
 
+inline constexpr char kUsuallyAbsent[] =
+    "ENOSYS|EAFNOSUPPORT|EPROTONOSUPPORT|ESOCKTNOSUPPORT|EOPNOTSUPP|ENODEV";
+
 // One line a program says. Several answers are separated by '|': kernels and file systems differ in which
 // of two refusals comes first.
 struct Attempt {
   const char* what;
   const char* held;                // with every layer
   const char* succeeds = nullptr;  // without them; nullptr: something else still stops it, or it is allowed
-  // Answers of the twin that mean this kernel has no such thing to attack.
-  const char* absent = "ENOSYS|EAFNOSUPPORT|EPROTONOSUPPORT|ESOCKTNOSUPPORT|EOPNOTSUPP|ENODEV";
+  // Answers of the twin that mean this kernel has no such thing to attack. Where every attempt of a probe
+  // has answers of its own here, a machine may have none of it.
+  const char* absent = kUsuallyAbsent;
 };
 
 // Why a twin does not run.
@@ -35,6 +39,7 @@ struct Probe {
   const char* title;
   std::uint32_t stopped_by;         // bits of Layer: left out in the twin, all of them
   std::uint32_t without = 0;        // left out in both runs, so that one wall is seen alone
+  std::uint32_t least_landlock = 0;  // the level of Landlock that has the rule
   // What happens: a program inside, or more than that.
   const char* program = nullptr;
   std::string (*scene)(Scene&) = nullptr;

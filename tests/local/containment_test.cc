@@ -220,6 +220,16 @@ TEST(Containment, TwoLivingSandboxesOfAPrivilegedHostHaveTwoIdentities) {
   }
 }
 
+TEST(Containment, ProgramsAreEndedForMemoryBeforeTheirInit) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  EXPECT_EQ(shell(*sandbox, "cat /proc/self/oom_score_adj").out, "300\n");
+  const auto process = StateStore(machine.state_dir()).process(sandbox->name());
+  ASSERT_TRUE(process);
+  const std::string init = "/proc/" + std::to_string(process->pid) + "/oom_score_adj";
+  EXPECT_EQ(read_small_file(init), read_small_file("/proc/self/oom_score_adj"));
+}
+
 TEST(Containment, MemoryOfEveryKindIsBoundedAndTheSandboxGoesOn) {
   Config config = default_config();
   config.limits.memory_bytes = 48u << 20;

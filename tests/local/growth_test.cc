@@ -169,7 +169,11 @@ int perform(int cycles, int kills, unsigned seed) {
     expect(StateStore(trial.machine().state_dir()).names().empty(), "records of sandboxes");
     expect(!groups.empty(), "no control groups were used");
     for (const std::string& group : groups) expect(!std::filesystem::exists(group), group);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    constexpr long kNoiseKilobytes = 512 * 1024;  // the sanitizer keeps what was freed
+#else
     constexpr long kNoiseKilobytes = 2048;
+#endif
     expect(trial.grown_kilobytes() < kNoiseKilobytes,
            std::to_string(trial.grown_kilobytes()) + " kB of memory in a provider");
     expect_drafts_to_go(trial);

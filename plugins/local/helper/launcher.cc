@@ -132,8 +132,8 @@ bool take_parts(const Create& request, const Received& message, Parts* parts) {
          next + parts->procs_count == message.fd_count;
 }
 
-// The owner of a user namespace is who is asked for all the kernel counts by user: watches, pending
-// signals, locked memory, namespaces. With the identity of the sandbox as its owner, none of it is taken
+// The owner of a user namespace is who is asked for all the kernel counts by user: pending signals,
+// locked memory, queues, namespaces. With the identity of the sandbox as its owner, none of it is taken
 // from the host's root. Capabilities stay, see run_launcher().
 bool act_as(std::uint32_t user) {
   constexpr auto kKeep = ~std::uint32_t{0};

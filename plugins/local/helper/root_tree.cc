@@ -143,7 +143,9 @@ bool add_devices() {
     std::snprintf(target, sizeof(target), "dev/%s", name);
     if (!make_empty_file(target)) return false;
     if (mount(source, target, nullptr, MS_BIND, nullptr) != 0) return false;
-    if (!set_attributes(target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0)) return false;
+    // Read-only stops no writing to a device; it keeps the times of the host's own node as they are.
+    constexpr std::uint64_t kAttributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+    if (!set_attributes(target, kAttributes, 0)) return false;
   }
   return symlink("/proc/self/fd", "dev/fd") == 0 && symlink("/proc/self/fd/0", "dev/stdin") == 0 &&
          symlink("/proc/self/fd/1", "dev/stdout") == 0 &&

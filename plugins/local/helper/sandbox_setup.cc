@@ -30,8 +30,6 @@
 namespace berth::local {
 namespace {
 
-// Sandboxed programs are what an exhausted host should kill first.
-constexpr char kOomScore[] = "300";
 // A clock that starts near zero is what a freshly started machine has; zero itself means "unset" to
 // too many programs.
 constexpr long kFirstUptimeSeconds = 100;
@@ -43,14 +41,6 @@ int write_text(const char* path, const char* text) {
   const int error = write(fd, text, size) == static_cast<ssize_t>(size) ? 0 : errno;
   close(fd);
   return error;
-}
-
-// The kernel counts watches for the owner of a namespace too, who on an ordinary user's host is that user,
-// and gives each user few. A kernel that does not count them by namespace has no such file.
-int bound_watches() {
-  int error = write_text("/proc/sys/user/max_inotify_instances", "16");
-  if (error == 0) error = write_text("/proc/sys/user/max_inotify_watches", "8192");
-  return error == ENOENT ? 0 : error;
 }
 
 int take_identity(const Create& request) {
@@ -200,9 +190,6 @@ LayerFailure make_failure(Layer layer, int error, const char* doing) {
 SetupResult set_up_sandbox(const Create& request) {
   Walls walls(request.skipped_layers);
   if (walls.wants(Layer::kUser)) {
-    // Of an ordinary user the sandboxes of a template share what this would bound.
-    walls.done(Layer::kUser, request.is_template != 0 ? 0 : bound_watches(),
-               "bounding what is counted by user");
     walls.done(Layer::kUser, take_identity(request), "taking the identity of the sandbox");
   }
   if (walls.wants(Layer::kMount)) build_tree(request, &walls);
@@ -226,10 +213,8 @@ SetupResult set_up_sandbox(const Create& request) {
                "entering a control group namespace");
   }
   if (walls.wants(Layer::kCgroup)) walls.done(Layer::kCgroup, 0, "");
-  if (walls.wants(Layer::kRlimit)) {
-    walls.done(Layer::kRlimit, write_text("/proc/self/oom_score_adj", kOomScore),
-               "preferring the sandbox when memory runs out");
-  }
+  // Every command sets its own.
+  if (walls.wants(Layer::kRlimit)) walls.done(Layer::kRlimit, 0, "");
   if (walls.good()) close_privileges(request, &walls);
   // From here on nothing of the same identity can trace the init or read its memory or descriptors.
   if (walls.wants(Layer::kDescriptors)) {

@@ -27,13 +27,19 @@ constexpr std::uint32_t kX32Bit = 0x40000000u;
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t kDone = SECCOMP_RET_ERRNO;
 constexpr std::uint32_t kEperm = SECCOMP_RET_ERRNO | EPERM;
+constexpr std::uint32_t kEinval = SECCOMP_RET_ERRNO | EINVAL;
 constexpr std::uint32_t kEnosys = SECCOMP_RET_ERRNO | ENOSYS;
+constexpr std::uint32_t kEnoprotoopt = SECCOMP_RET_ERRNO | ENOPROTOOPT;
 constexpr std::uint32_t kEafnosupport = SECCOMP_RET_ERRNO | EAFNOSUPPORT;
 
 constexpr std::size_t kEntryCount = sizeof(kSyscalls) / sizeof(kSyscalls[0]);
 // CLONE_NEWTIME shares its bit with the exit signal of clone and means nothing there.
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+
+constexpr std::uint32_t kTcpLevel = 6;
+constexpr std::uint32_t kTcpUpperProtocol = 31;  // TCP_ULP
+constexpr std::uint32_t kWatchFolder = 1026;  // F_NOTIFY; a kernel without it says EINVAL
 
 struct Range {
   std::uint32_t first;
@@ -102,11 +108,22 @@ class Builder {
       case Verdict::kNothing: return answer(kDone);
       case Verdict::kMake: return answer(makes_sandboxes_ ? kAllow : kEperm);
       case Verdict::kClone: return decide_clone();
+      case Verdict::kFcntl:
+        load(argument_low(1));
+        answer_if_equal(kWatchFolder, kEinval);
+        return answer(kAllow);
       case Verdict::kIoctl: return decide_ioctl();
       case Verdict::kSocket: return decide_socket();
       case Verdict::kSocketPair:
         load(argument_low(0));
         answer_unless_equal(AF_UNIX, kEafnosupport);
+        return answer(kAllow);
+      case Verdict::kSetOption:
+        load(argument_low(1));
+        emit(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kTcpLevel);
+        answer(kAllow);
+        load(argument_low(2));
+        answer_if_equal(kTcpUpperProtocol, kEnoprotoopt);
         return answer(kAllow);
       case Verdict::kPersonality:
         load(argument_low(0));

@@ -16,9 +16,11 @@ enum class Verdict : std::uint8_t {
   kNothing,      // answered as done without asking the kernel
   kMake,         // EPERM, but a template makes sandboxes with it
   kClone,        // no new namespaces
+  kFcntl,        // no watching of folders
   kIoctl,        // no terminal injection
   kSocket,       // unix, and stream or datagram of IPv4 and IPv6
   kSocketPair,   // unix
+  kSetOption,    // no protocol of the kernel's own above TCP
   kPersonality,  // the ordinary one
   kPrctl,        // nothing that changes the memory map or who may trace
   kPrlimit,      // of the caller alone
@@ -39,7 +41,7 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_readv, Verdict::kAllow}, {SYS_writev, Verdict::kAllow}, {SYS_preadv, Verdict::kAllow},
     {SYS_pwritev, Verdict::kAllow}, {SYS_preadv2, Verdict::kAllow},
     {SYS_pwritev2, Verdict::kAllow}, {SYS_pipe2, Verdict::kAllow}, {SYS_dup, Verdict::kAllow},
-    {SYS_dup3, Verdict::kAllow}, {SYS_sendfile, Verdict::kAllow}, {SYS_fcntl, Verdict::kAllow},
+    {SYS_dup3, Verdict::kAllow}, {SYS_sendfile, Verdict::kAllow}, {SYS_fcntl, Verdict::kFcntl},
     {SYS_flock, Verdict::kAllow}, {SYS_fsync, Verdict::kAllow}, {SYS_fdatasync, Verdict::kAllow},
     {SYS_truncate, Verdict::kAllow}, {SYS_ftruncate, Verdict::kAllow},
     {SYS_getdents64, Verdict::kAllow}, {SYS_getcwd, Verdict::kAllow}, {SYS_chdir, Verdict::kAllow},
@@ -62,8 +64,7 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_fgetxattr, Verdict::kAllow}, {SYS_listxattr, Verdict::kAllow},
     {SYS_llistxattr, Verdict::kAllow}, {SYS_flistxattr, Verdict::kAllow},
     {SYS_removexattr, Verdict::kAllow}, {SYS_lremovexattr, Verdict::kAllow},
-    {SYS_fremovexattr, Verdict::kAllow}, {SYS_inotify_init1, Verdict::kAllow},
-    {SYS_inotify_add_watch, Verdict::kAllow}, {SYS_inotify_rm_watch, Verdict::kAllow},
+    {SYS_fremovexattr, Verdict::kAllow},
     {SYS_memfd_create, Verdict::kAllow}, {SYS_close_range, Verdict::kAllow},
     // memory
     {SYS_mmap, Verdict::kAllow}, {SYS_mprotect, Verdict::kAllow}, {SYS_munmap, Verdict::kAllow},
@@ -80,6 +81,8 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_eventfd2, Verdict::kAllow}, {SYS_signalfd4, Verdict::kAllow},
     {SYS_timerfd_create, Verdict::kAllow}, {SYS_timerfd_settime, Verdict::kAllow},
     {SYS_timerfd_gettime, Verdict::kAllow},
+    // a watch on a file of the system tells what the host and every other sandbox opens
+    {SYS_inotify_init1, Verdict::kUnknown},
     // asynchronous contexts are counted for the whole machine, and a kernel need not have them
     {SYS_io_setup, Verdict::kUnknown},
     // processes
@@ -132,7 +135,7 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_recvmsg, Verdict::kAllow}, {SYS_sendmmsg, Verdict::kAllow},
     {SYS_recvmmsg, Verdict::kAllow}, {SYS_shutdown, Verdict::kAllow}, {SYS_bind, Verdict::kAllow},
     {SYS_listen, Verdict::kAllow}, {SYS_getsockname, Verdict::kAllow},
-    {SYS_getpeername, Verdict::kAllow}, {SYS_setsockopt, Verdict::kAllow},
+    {SYS_getpeername, Verdict::kAllow}, {SYS_setsockopt, Verdict::kSetOption},
     {SYS_getsockopt, Verdict::kAllow},
     // ipc
     {SYS_shmget, Verdict::kAllow}, {SYS_shmat, Verdict::kAllow}, {SYS_shmctl, Verdict::kAllow},
@@ -192,7 +195,6 @@ inline constexpr SyscallEntry kSyscalls[] = {
     {SYS_readlink, Verdict::kAllow}, {SYS_chmod, Verdict::kAllow}, {SYS_chown, Verdict::kAllow},
     {SYS_lchown, Verdict::kAllow}, {SYS_utime, Verdict::kAllow}, {SYS_utimes, Verdict::kAllow},
     {SYS_futimesat, Verdict::kAllow}, {SYS_mknod, Verdict::kAllow},
-    {SYS_inotify_init, Verdict::kAllow},
     // waiting
     {SYS_poll, Verdict::kAllow}, {SYS_select, Verdict::kAllow},
     {SYS_epoll_create, Verdict::kAllow}, {SYS_epoll_wait, Verdict::kAllow},

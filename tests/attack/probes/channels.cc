@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -116,6 +118,17 @@ void read_counters() {
   say_result("/sys/kernel", open("/sys/kernel", O_RDONLY));
 }
 
+// Waits for somebody else to open a program of the system.
+void watch_others() {
+  say_result("dnotify", fcntl(open("/usr/bin", O_RDONLY | O_CLOEXEC), F_NOTIFY, DN_ACCESS));
+  const int watches = inotify_init1(IN_CLOEXEC);
+  say_result("inotify", inotify_add_watch(watches, "/usr/bin/env", IN_OPEN));
+  pollfd watched{watches, POLLIN, 0};
+  say("what others open", watches >= 0 && poll(&watched, 1, 5000) == 1 ? "seen" : "not seen");
+}
+
+void touch_device() { say_result("touch /dev/null", utimensat(AT_FDCWD, "/dev/null", nullptr, 0)); }
+
 }  // namespace
 
 const Program kChannelPrograms[] = {{"reach_host_sockets", reach_host_sockets},
@@ -124,6 +137,8 @@ const Program kChannelPrograms[] = {{"reach_host_sockets", reach_host_sockets},
                                     {"find_ipc_objects", find_ipc_objects},
                                     {"drop_ipc_objects", drop_ipc_objects},
                                     {"read_counters", read_counters},
+                                    {"watch_others", watch_others},
+                                    {"touch_device", touch_device},
                                     {nullptr, nullptr}};
 
 }  // namespace berth::attack

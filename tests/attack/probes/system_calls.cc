@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -161,6 +162,9 @@ void open_sockets() {
                         {"raw", AF_INET, SOCK_RAW, 1},
                         {"raw over IPv6", AF_INET6, SOCK_RAW, 58}};
   for (const Kind& kind : kinds) say_result(kind.name, socket(kind.family, kind.type, kind.protocol));
+  constexpr int kUpperProtocol = 31;  // TCP_ULP
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  say_result("TLS in the kernel", setsockopt(connection, IPPROTO_TCP, kUpperProtocol, "tls", 3));
 }
 
 // A terminal of the host's where one can be had, so that letting the call through is seen as such.
