@@ -68,11 +68,12 @@ function(berth_test name)
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
 
-# A fuzzer: berth_fuzz(json_fuzz SOURCES json_fuzz.cc LIBS berth_base CORPUS corpus/json).
-# In the preset `fuzz` it is a libFuzzer binary whose test (label `fuzz`) runs for a minute from the
-# corpus. In every other build the same source replays the corpus once, as an ordinary test.
+# A fuzzer: berth_fuzz(json_fuzz SOURCES json_fuzz.cc LIBS berth_base CORPUS corpus/json [SECONDS 10]).
+# In the preset `fuzz` it is a libFuzzer binary whose test runs for BERTH_FUZZ_SECONDS from the corpus. In
+# every other build the same source replays the corpus and then runs for SECONDS on what chance makes of it.
+set(BERTH_FUZZ_SECONDS 600 CACHE STRING "How long each fuzzer of the preset fuzz runs.")
 function(berth_fuzz name)
-  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CORPUS;SECONDS" "SOURCES;LIBS" ${ARGN})
   set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_CORPUS}")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE berth_flags ${ARG_LIBS})
@@ -81,18 +82,20 @@ function(berth_fuzz name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     # New inputs go to the build folder; the corpus of the source tree is only read.
     file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz/${name}.found")
-    add_test(NAME fuzz.${name}
-      COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048 -max_len=65536
-              "${CMAKE_BINARY_DIR}/fuzz/${name}.found" "${corpus}"
-      WORKING_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
-    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 180 LABELS fuzz)
+    set(arguments -max_total_time=${BERTH_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -max_len=65536
+      "${CMAKE_BINARY_DIR}/fuzz/${name}.found" "${corpus}")
     if(NOT TARGET berth_fuzzers)
       add_custom_target(berth_fuzzers)
     endif()
     add_dependencies(berth_fuzzers ${name})
   else()
-    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cc")
-    add_test(NAME fuzz_corpus.${name} COMMAND ${name} "${corpus}")
-    set_tests_properties(fuzz_corpus.${name} PROPERTIES TIMEOUT 120)
+    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/fuzz/mutate.cc")
+    set(arguments "${corpus}")
+    if(ARG_SECONDS)
+      list(PREPEND arguments -seconds=${ARG_SECONDS})
+    endif()
   endif()
+  add_test(NAME fuzz.${name} COMMAND ${name} ${arguments} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  math(EXPR timeout "${BERTH_FUZZ_SECONDS} + 300")
+  set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${timeout} LABELS fuzz)
 endfunction()
