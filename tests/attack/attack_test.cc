@@ -25,9 +25,20 @@ class Stage {
     return *found;
   }
   static void forget(std::uint32_t left_out) { scenes().erase(left_out); }
-  static void close() { scenes().clear(); }
+  static Scene& template_scene() {
+    if (!forked()) forked() = std::make_unique<Scene>(world(), 0, local::StartupChoice::kTemplate);
+    return *forked();
+  }
+  static void close() {
+    scenes().clear();
+    forked().reset();
+  }
 
  private:
+  static std::unique_ptr<Scene>& forked() {
+    static std::unique_ptr<Scene> scene;
+    return scene;
+  }
   static std::map<std::uint32_t, std::unique_ptr<Scene>>& scenes() {
     static std::map<std::uint32_t, std::unique_ptr<Scene>> scenes;
     return scenes;
@@ -73,6 +84,25 @@ TEST_P(Attack, FailsAsTheTableSaysAndLeavesSandboxAndHostAsTheyWere) {
   }
   EXPECT_TRUE(scene.works());
   EXPECT_EQ(Stage::world().fingerprint(), before);
+}
+
+// The same in a sandbox that was forked from a template, by a program that was the interpreter forked with
+// it: it has every wall that a program of any other sandbox has.
+TEST_P(Attack, FailsInASandboxForkedFromATemplateToo) {
+  Scene& scene = Stage::template_scene();
+  if (probe().without != 0) return;  // layers seen alone are seen above
+  scene.renew();
+  ASSERT_EQ(scene.sandbox().startup(), local::Startup::kTemplate);
+  const std::string said = said_by(probe(), scene);
+  if (probe().program != nullptr) {
+    EXPECT_EQ(scene.sandbox().forked_runs(), 1u);
+  }
+  for (const Attempt& attempt : probe().attempts) {
+    const std::string answer = answer_to(attempt, said);
+    EXPECT_TRUE(is_one_of(answer, attempt.held))
+        << attempt.what << " answers " << answer << ", not " << attempt.held << "\n" << said;
+  }
+  EXPECT_TRUE(scene.works());
 }
 
 // Why the twin does not run here, or nothing.

@@ -39,8 +39,9 @@ const std::string& programs_image() {
 }
 
 // Small enough that a probe reaches every limit in no time.
-local::Config small_config(std::uint32_t left_out) {
+local::Config small_config(std::uint32_t left_out, local::StartupChoice startup) {
   local::Config config = local::default_config();
+  config.startup = startup;
   config.left_out = left_out;
   config.limits.memory_bytes = 96 * kMebibyte;
   config.limits.disk_bytes = 32 * kMebibyte;
@@ -98,6 +99,16 @@ bool metadata_address_is_ours() {
   address.sin_family = AF_INET;
   inet_pton(AF_INET, "169.254.169.254", &address.sin_addr);
   return server(AF_INET, SOCK_STREAM, reinterpret_cast<sockaddr*>(&address), sizeof(address)).valid();
+}
+
+void put(local::Sandbox& sandbox, const char* path, std::string contents) {
+  local::TestPeer peer;
+  peer.to_read = std::move(contents);
+  PutFile file;
+  file.path = path;
+  file.mode = 0755;
+  file.size_bytes = peer.to_read.size();
+  sandbox.put_file(peer, file);
 }
 
 const char* name_of(Cause cause) {
@@ -212,23 +223,18 @@ std::string World::fingerprint() const {
   return text.str();
 }
 
-Scene::Scene(const World& world, std::uint32_t left_out)
+Scene::Scene(const World& world, std::uint32_t left_out, local::StartupChoice startup)
     : world_(world),
       own_root_((left_out & bit(Layer::kMount)) == 0),
-      machine_(small_config(left_out)),
+      machine_(small_config(left_out, startup)),
       folder_(own_root_ ? "/workspace" : world.folder()),
       sandbox_(make()) {}
 
 std::shared_ptr<local::Sandbox> Scene::make() {
   const auto made = machine_.sandbox();
   if (!own_root_) return made;
-  local::TestPeer peer;
-  peer.to_read = programs_image();
-  PutFile file;
-  file.path = "/workspace/attack_probes";
-  file.mode = 0755;
-  file.size_bytes = peer.to_read.size();
-  made->put_file(peer, file);
+  put(*made, "/workspace/attack_probes", programs_image());
+  put(*made, "/workspace/become.py", "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n");
   return made;
 }
 
@@ -242,8 +248,12 @@ std::string Scene::run_in(local::Sandbox& sandbox, std::string_view program, Com
   const auto environment = world_.environment();
   for (const auto& [key, value] : environment) command.env.push_back({key, value});
   command.cwd = folder_;
-  const local::Ran ran =
-      local::run(sandbox, {"./attack_probes", std::string(program)}, std::move(command));
+  std::vector<std::string> argv{"./attack_probes", std::string(program)};
+  if (sandbox.startup() == local::Startup::kTemplate) {
+    argv.insert(argv.begin(), {"python3", "/workspace/become.py"});
+    command.env.insert(command.env.end(), {{"PYTHONUNBUFFERED", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}});
+  }
+  const local::Ran ran = local::run(sandbox, argv, std::move(command));
   if (ran.result.cause == Cause::kExited && ran.result.exit_code == 0) return ran.out;
   const bool exited = ran.result.cause == Cause::kExited;
   return ran.out.substr(0, 4096) + "\nthe end: " +

@@ -51,10 +51,16 @@ class World {
   pid_t decoy_ = -1;
 };
 
-// One sandbox with some layers left out, and where in it the programs are.
+// One sandbox with some layers left out, and where in it the programs are. Where it is forked from a
+// template, an interpreter that was forked with it becomes the first program, which so has whatever that
+// interpreter has.
 class Scene {
  public:
-  Scene(const World& world, std::uint32_t left_out);
+  Scene(const World& world, std::uint32_t left_out,
+        local::StartupChoice startup = local::StartupChoice::kCold);
+
+  // Goes on in a fresh sandbox.
+  void renew() { sandbox_ = make(); }
 
   // What the program said; how it ended when it did not exit by itself, in parentheses.
   std::string run(std::string_view program, Command command = {});
