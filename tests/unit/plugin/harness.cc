@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdlib>
 #include <fstream>
 
 namespace berth::plugin {
@@ -63,7 +64,8 @@ LoadRequest Harness::request(const std::filesystem::path& file, registry::Hostin
   LoadRequest request;
   request.file = file;
   request.hosting = hosting;
-  request.worker = BERTH_WORKER;
+  const char* const other = std::getenv("BERTH_TEST_WORKER");
+  request.worker = other != nullptr ? other : BERTH_WORKER;
   request.owner_tag = "tests";
   return request;
 }

@@ -246,6 +246,20 @@ TEST_F(Worker, AWorkerThatSpeaksNonsenseIsEnded) {
   EXPECT_EQ(footprint().children, 0u);
 }
 
+// A sanitizer has an allocator of its own, which sees this itself.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(Worker, MemoryThatIsFreedByTheOtherSideEndsAWorkerWithAnAllocatorOfItsOwn) {
+  LoadRequest request = harness_.request(Harness::test_plugin("frees_the_hosts_memory"), Hosting::kWorker);
+  request.worker = BERTH_FOREIGN_WORKER;
+  // Long enough to lie in a block of its own.
+  request.state_dir = std::filesystem::temp_directory_path() / std::string(100, 'd');
+  const auto loaded = harness_.load(request);
+  std::filesystem::remove(request.state_dir);
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_THAT(loaded.error().message(), HasSubstr("signal 6"));
+}
+#endif
+
 TEST_F(Worker, AMissingWorkerProgramIsNamed) {
   LoadRequest request = harness_.request(Harness::test_plugin("faulty"), Hosting::kWorker);
   request.worker = "/nowhere/berth-worker";
