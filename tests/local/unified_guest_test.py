@@ -24,7 +24,8 @@ COMMANDS = """bash cat chmod cp cut dash dd echo env false find grep head id ipc
 mv printf python3 rm rmdir sed seq setsid sh sleep sort stat switch_root tail tee test timeout touch tr true umount uname
 wc yes""".split()
 
-PYTHON_LEFT_OUT = {"test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "pydoc_data", "__pycache__"}
+PYTHON_LEFT_OUT = {"test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "pydoc_data", "dist-packages",
+                   "__pycache__"}
 
 # The root of a fresh machine cannot be pivoted away from, so everything moves to another one first.
 FIRST_STEPS = """#!/bin/sh
