@@ -1,4 +1,4 @@
-# Sourced by tools/run and tools/test: installs what tools/packages.txt lists. Works on Debian 12.
+# Sourced by tools/run, tools/test and tools/bench/run: installs what tools/packages.txt lists. Works on Debian 12.
 # Speaks on standard error only, since standard output belongs to the program that is run.
 # The sourcing script sets `root`, the top of the source tree.
 # shellcheck disable=SC2154
@@ -6,13 +6,15 @@
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 
-# Prints the packages needed for a use (run, test or all), without those whose command is there already.
+# Prints the packages needed for a use (run, test, all or bench), without those whose command is there
+# already.
 packages_for() {
   local package command
   awk -v want="$1" '
-    BEGIN { rank["run"] = 1; rank["test"] = 2; rank["all"] = 3 }
+    BEGIN { split("run test all", uses); for (i in uses) rank[uses[i]] = i; rank["bench"] = 1 }
     { sub(/#.*/, "") }
-    NF { use = NF > 1 ? $2 : "test"; if (rank[use] <= rank[want]) print $1, $3 }' \
+    NF { use = NF > 1 ? $2 : "test"
+         if (use == "bench" ? want == use : rank[use] <= rank[want]) print $1, $3 }' \
     "$root/tools/packages.txt" |
     while read -r package command; do
       if [ -z "$command" ] || ! command -v "${command#or:}" >/dev/null; then

@@ -45,10 +45,11 @@ class ScriptTest(unittest.TestCase):
         self.top = Path(folder.name)
         self.root = self.top / "berth"
         self.fake = self.top / "fake"
-        (self.root / "tools").mkdir(parents=True)
+        (self.root / "tools/bench").mkdir(parents=True)
         (self.root / ".ci").mkdir()
         (self.fake / "bin").mkdir(parents=True)
-        for name in ("tools/run", "tools/test", "tools/packages.sh", "tools/packages.txt", ".ci/run"):
+        for name in ("tools/run", "tools/test", "tools/packages.sh", "tools/packages.txt",
+                     "tools/bench/run", ".ci/run"):
             shutil.copy(SOURCE / name, self.root / name)
         for name in ORDINARY:
             os.symlink(shutil.which(name, path="/usr/bin:/bin"), self.fake / "bin" / name)
@@ -105,16 +106,27 @@ class Packages(ScriptTest):
         self.assertEqual([call for call in self.calls() if call.startswith("apt-get")], [])
 
     def test_a_run_does_not_install_what_only_tests_need(self):
-        self.install_everything(but=["libgtest-dev", "bubblewrap"])
+        self.install_everything(but=["libgtest-dev", "libclang-rt-16-dev", "crun"])
         self.run_script("tools/run", "a.py")
         self.assertEqual([call for call in self.calls() if call.startswith("apt-get")], [])
 
     def test_tests_install_what_tests_need_and_all_installs_the_rest(self):
-        self.install_everything(but=["libgtest-dev", "bubblewrap"])
+        self.install_everything(but=["libgtest-dev", "libclang-rt-16-dev", "crun"])
         self.assertIn("packages: libgtest-dev\n", self.run_script("tools/test").stderr)
-        self.install_everything(but=["libgtest-dev", "bubblewrap"])
-        self.assertIn("packages: libgtest-dev bubblewrap\n",
+        self.install_everything(but=["libgtest-dev", "libclang-rt-16-dev", "crun"])
+        self.assertIn("packages: libgtest-dev libclang-rt-16-dev\n",
                       self.run_script("tools/test", "--all").stderr)
+
+    def test_the_benchmark_installs_its_neighbours_and_what_a_run_needs(self):
+        self.install_everything(but=["ninja-build", "libgtest-dev", "crun"])
+        self.assertIn("packages: ninja-build crun\n", self.run_script("tools/bench/run").stderr)
+
+    def test_the_benchmark_says_what_it_can_do_before_it_installs_anything(self):
+        self.install_everything(but=["crun"])
+        (self.root / "tools/bench/compare.py").write_text("import sys\nprint(sys.argv)\n")
+        for word in ("--help", "--list"):
+            self.assertIn(word, self.run_script("tools/bench/run", word).stdout)
+        self.assertEqual(self.calls(), [])
 
     def test_a_command_that_came_otherwise_replaces_its_package(self):
         self.install_everything(but=["nodejs"])
