@@ -112,7 +112,7 @@ void Bench::pump() {
     }
   }
   for (const Due& one : due) {
-    if (one.grant != 0) driver_->grant_output(one.op, one.grant);
+    if (one.grant != 0) grant(one.op, one.grant);
     if (!one.input.empty() || one.end) driver_->give_input(one.op, one.input, one.end);
   }
 }
@@ -133,7 +133,11 @@ bool Bench::wait(OpId op, Duration patience) {
 }
 
 void Bench::cancel(OpId op) { driver_->cancel(op); }
-void Bench::grant(OpId op, std::uint64_t bytes) { driver_->grant_output(op, bytes); }
+void Bench::grant(OpId op, std::uint64_t bytes) {
+  host_->grant_begins(op);
+  driver_->grant_output(op, bytes);
+  host_->grant_ends(op);
+}
 void Bench::limit(OpId op, Stream stream) { driver_->limit_output(op, stream); }
 void Bench::give(OpId op, std::string_view bytes, bool end) {
   driver_->give_input(op, bytes, end);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/registry/manifest.h"
 
 namespace berth::conformance {
 
@@ -45,6 +46,11 @@ struct Case {
   Status (*body)(Lab& lab);
   std::string_view capability = {};  // claimed, or the case is skipped; empty: every provider
 };
+
+// Where a case's capability is this one, the manifest must say recovery "fence".
+inline constexpr std::string_view kFences = "recovery=fence";
+// Whether the provider claims what the case is about.
+bool applies(const Case& one, const registry::Manifest& manifest);
 
 inline bool keeps_clause(const Case& one) { return one.id == one.clause; }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/sha256.h"
+#include "core/conformance/programs.h"
 #include "core/os/fd.h"
 
 namespace berth::conformance {
@@ -60,11 +61,21 @@ Status Lab::shut_down() {
   return {};
 }
 
-Record Lab::perform(Slot slot, plugin::Arguments arguments, Treatment treatment) {
+plugin::OpId Lab::begin(Slot slot, plugin::Arguments arguments, Treatment treatment) {
   plugin::Request request;
   request.slot = slot;
   request.arguments = std::move(arguments);
-  const plugin::OpId op = bench_->start(std::move(request), std::move(treatment));
+  return bench_->start(std::move(request), std::move(treatment));
+}
+
+plugin::OpId Lab::begin_create(const std::string& name, Treatment treatment, CreateSpec spec) {
+  spec.owner_tag = spec.owner_tag.empty() ? owner_tag() : spec.owner_tag;
+  remember(name);
+  return begin(Slot::kCreate, plugin::CreateCall{name, std::move(spec)}, std::move(treatment));
+}
+
+Record Lab::perform(Slot slot, plugin::Arguments arguments, Treatment treatment) {
+  const plugin::OpId op = begin(slot, std::move(arguments), std::move(treatment));
   bench_->wait(op, patience());
   Record record = bench_->record(op);
   if (!record.complete) {
@@ -89,7 +100,7 @@ Answer<Scope> Lab::scope() { return ask<Scope>(Slot::kScope, std::monostate{}); 
 
 Answer<Created> Lab::create(const std::string& name, CreateSpec spec) {
   spec.owner_tag = spec.owner_tag.empty() ? owner_tag() : spec.owner_tag;
-  alive_.insert(name);
+  remember(name);
   return ask<Created>(Slot::kCreate, plugin::CreateCall{name, std::move(spec)});
 }
 
@@ -129,14 +140,7 @@ Answer<std::vector<Listed>> Lab::list_owned(const std::string& tag) {
 }
 
 Lab::Ran Lab::run(const std::string& ref, Command command, Treatment treatment) {
-  Record record = perform(Slot::kRun, plugin::RunCall{ref, std::move(command)}, std::move(treatment));
-  Ran ran;
-  ran.outcome = record.reply.outcome;
-  if (const auto* end = std::get_if<RunEnd>(&record.reply.value)) ran.end = *end;
-  ran.out = record.bytes_of(Stream::kStdout);
-  ran.err = record.bytes_of(Stream::kStderr);
-  ran.record = std::move(record);
-  return ran;
+  return ran_of(perform(Slot::kRun, plugin::RunCall{ref, std::move(command)}, std::move(treatment)));
 }
 
 Answer<Nothing> Lab::put_file(const std::string& ref, PutFile file, std::string bytes) {

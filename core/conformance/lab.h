@@ -72,6 +72,10 @@ class Lab {
   };
   Got get_file(const std::string& ref, GetFile file);
 
+  // ---- Begun, and not awaited: the bench tells how far it is.
+  plugin::OpId begin(plugin::Slot slot, plugin::Arguments arguments, Treatment treatment = {});
+  plugin::OpId begin_create(const std::string& name, Treatment treatment = {}, CreateSpec spec = plain_spec());
+
   // ---- The same, expecting DONE.
   Result<Created> made(const std::string& name, CreateSpec spec = plain_spec());
   Result<Found> looked_up(const std::string& name);
@@ -84,6 +88,8 @@ class Lab {
   // ---- What a case needs beside the provider.
   // A name no one has used, already on the list of what to clean.
   std::string new_name();
+  // Something may exist under it that is this case's to clean.
+  void remember(const std::string& name) { alive_.insert(name); }
   // DONE was said of its destruction: it is no longer this case's to clean.
   void forget(const std::string& name) { alive_.erase(name); }
   static CreateSpec plain_spec();

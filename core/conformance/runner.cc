@@ -84,7 +84,6 @@ class Run {
   Task<Result<bool>> try_to_load();
   void refuse(const std::vector<std::string>& sentences);
   CaseRequest request_of(std::string task, std::string_view id) const;
-  bool claims(std::string_view capability) const;
   Result<std::filesystem::path> make_scratch() const;
 
   boost::asio::any_io_executor executor_;
@@ -139,14 +138,6 @@ CaseRequest Run::request_of(std::string task, std::string_view id) const {
   out.time_scale = request_.time_scale;
   out.budget_ms = budget_ms(request_, kBudget);
   return out;
-}
-
-bool Run::claims(std::string_view capability) const {
-  const auto& all = inspection_.manifest->capabilities;
-  return capability.empty() ||
-         std::any_of(all.begin(), all.end(), [capability](const registry::CapabilityClaim& claim) {
-           return claim.id == capability;
-         });
 }
 
 Result<std::filesystem::path> Run::make_scratch() const {
@@ -267,7 +258,7 @@ Task<CaseResult> Run::run_one(const Case& one) {
   CaseResult result;
   result.id = one.id;
   result.clause = one.clause;
-  if (!claims(one.capability)) {
+  if (!applies(one, *inspection_.manifest)) {
     result.status = CaseStatus::kSkipUndeclared;
     result.text = fmt::format("it does not claim {}", one.capability);
     co_return result;

@@ -42,8 +42,11 @@ struct ScriptedHost::HostTable {
     return inner.op_deadline(inner.ctx, op);
   }
   static berth_flow output(void* ctx, berth_op op, berth_stream stream, berth_bytes bytes) {
-    const auto& inner = at(ctx, "output").inner_;
-    return inner.output(inner.ctx, op, stream, bytes);
+    ScriptedHost& self = at(ctx, "output");
+    const std::uint32_t grants = self.sends(op, stream, bytes.len);
+    const berth_flow flow = self.inner_.output(self.inner_.ctx, op, stream, bytes);
+    self.answered(op, stream, flow, grants);
+    return flow;
   }
   static berth_input_status input(void* ctx, berth_op op, std::uint8_t* buffer,
                                   std::uint64_t capacity, std::uint64_t* got) {
@@ -242,7 +245,9 @@ const void* ScriptedHost::extension(std::string_view id) {
 
 void ScriptedHost::lend(berth_op op, std::shared_ptr<Guarded> memory, bool shutdown) {
   const std::lock_guard lock(mutex_);
-  lent_[op] = {std::move(memory), Duration{0}, shutdown};
+  Lent& lent = lent_[op];
+  lent.memory = std::move(memory);
+  lent.shutdown = shutdown;
 }
 
 void ScriptedHost::returned(berth_op op, Clock::time_point started) {
@@ -263,7 +268,55 @@ void ScriptedHost::completed(berth_op op) {
   const auto found = lent_.find(op);
   if (found == lent_.end()) return;
   if (found->second.memory) found->second.memory->take_back();
+  found->second.limited = 0;  // output after this breaks another clause
+  found->second.paused = false;
   if (found->second.shutdown) over_ = true;
+}
+
+// A stream that was limited stays so. [STRM-005] Of a pause one piece is forgiven, for two streams may be
+// read by two threads and the second be on its way already. [STRM-004]
+std::uint32_t ScriptedHost::sends(berth_op op, berth_stream stream, std::uint64_t size) {
+  constexpr std::uint32_t kForgiven = 1;
+  bool past_limit = false;
+  bool past_pause = false;
+  std::uint32_t grants = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lent_.find(op);
+    if (found == lent_.end() || size == 0 || stream >= 32) return 0;
+    Lent& lent = found->second;
+    grants = lent.grants;
+    past_limit = (lent.limited >> stream & 1) != 0;
+    past_pause = lent.paused && ++lent.while_paused == kForgiven + 1;
+  }
+  if (past_limit)
+    on_violation_({"STRM-005", fmt::format("{} bytes of stream {} came after its limit", size, stream)});
+  if (past_pause) on_violation_({"STRM-004", "output came while it was paused"});
+  return grants;
+}
+
+void ScriptedHost::answered(berth_op op, berth_stream stream, berth_flow flow, std::uint32_t grants) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lent_.find(op);
+  if (found == lent_.end() || stream >= 32) return;
+  Lent& lent = found->second;
+  if (flow == BERTH_OUTPUT_LIMIT) lent.limited |= 1u << stream;
+  if (flow != BERTH_OUTPUT_PAUSE || lent.paused || lent.granting || lent.grants != grants) return;
+  lent.paused = true;
+  lent.while_paused = 0;
+}
+
+void ScriptedHost::grant_begins(plugin::OpId op) {
+  const std::lock_guard lock(mutex_);
+  Lent& lent = lent_[op];
+  lent.granting = true;
+  lent.paused = false;
+  ++lent.grants;
+}
+
+void ScriptedHost::grant_ends(plugin::OpId op) {
+  const std::lock_guard lock(mutex_);
+  lent_[op].granting = false;
 }
 
 void ScriptedHost::called(std::string_view function) {

@@ -36,6 +36,9 @@ class ScriptedHost {
   // The binding with every slot led through here.
   plugin::Binding wrap(plugin::Binding binding);
 
+  // Around the host's letting more output of `op` come: what overlaps with that is not judged.
+  void grant_begins(plugin::OpId op);
+  void grant_ends(plugin::OpId op);
   // How long the slot that started `op` took to return; zero while it has not.
   Duration slot_time(plugin::OpId op);
   // The provider's own answer, without any of the host's checks.
@@ -52,12 +55,20 @@ class ScriptedHost {
     std::shared_ptr<Guarded> memory;
     Duration slot_time{0};
     bool shutdown = false;
+    std::uint32_t limited = 0;  // a bit for each stream that was answered LIMIT
+    bool paused = false;        // answered PAUSE, and nothing was granted since
+    bool granting = false;
+    std::uint32_t grants = 0;
+    std::uint32_t while_paused = 0;
   };
 
   void lend(berth_op op, std::shared_ptr<Guarded> memory, bool shutdown);
   void returned(berth_op op, std::chrono::steady_clock::time_point started);
   void completed(berth_op op);
   void called(std::string_view function);
+  // How often something has been granted so far.
+  std::uint32_t sends(berth_op op, berth_stream stream, std::uint64_t size);
+  void answered(berth_op op, berth_stream stream, berth_flow flow, std::uint32_t grants);
 
   const berth_host_v1& inner_;
   OnViolation on_violation_;

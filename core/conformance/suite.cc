@@ -31,6 +31,13 @@ const Case* find_case(std::string_view id) {
   return found == all.end() ? nullptr : &*found;
 }
 
+bool applies(const Case& one, const registry::Manifest& manifest) {
+  if (one.capability.empty()) return true;
+  if (one.capability == kFences) return manifest.recovery == Recovery::kFence;
+  return std::any_of(manifest.capabilities.begin(), manifest.capabilities.end(),
+                     [&](const registry::CapabilityClaim& claim) { return claim.id == one.capability; });
+}
+
 std::string_view to_string(Profile profile) {
   switch (profile) {
     case Profile::kSmoke: return "smoke";

@@ -1,7 +1,9 @@
 // CLEAN: the end of a sandbox.
-#include "core/conformance/lab.h"
-
 #include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/conformance/programs.h"
 
 namespace berth::conformance {
 namespace {
@@ -23,13 +25,89 @@ Status destroy_means_gone(Lab& lab) {
   BERTH_CHECK_OK(lab.gone(made.name));
   BERTH_CHECK_OK(is_gone(lab, made.name));
   BERTH_CHECK_OK(lab.gone(made.name));
+  BERTH_TRY(const Created other, lab.sandbox());
+  const Answer<Destroyed> by_both = lab.destroy(other.name, other.ref);
+  if (!by_both.outcome.done()) return violated(describe("destroy", by_both.outcome));
+  BERTH_CHECK_OK(is_gone(lab, other.name));
   return lab.gone(lab.new_name());
+}
+
+Status fresh_process_destroys(Lab& lab) {
+  BERTH_TRY(const Created made, lab.sandbox());
+  BERTH_TRY(const auto fresh, lab.fresh());
+  const Answer<Destroyed> answer = fresh->destroy(made.name);
+  if (!answer.outcome.done()) return violated(describe("destroy in a fresh process", answer.outcome));
+  fresh->close();
+  BERTH_CHECK_OK(is_gone(lab, made.name));
+  return lab.gone(made.name);
+}
+
+Status running_sandbox_is_destroyed(Lab& lab) {
+  BERTH_TRY(const Created made, lab.sandbox());
+  BERTH_TRY(const plugin::OpId op, begin_beating(lab, made.ref));
+  BERTH_CHECK_OK(lab.gone(made.name));
+  if (!lab.bench().wait(op, lab.patience()))
+    return violated("a sandbox was destroyed, and a run in it is not completed");
+  return is_gone(lab, made.name);
+}
+
+// A destroy that has no time cannot have confirmed anything, unless it was quick.
+Status unconfirmed_is_not_done(Lab& lab) {
+  for (const int ms : {0, 1, 5, 20}) {
+    BERTH_TRY(const Created made, lab.sandbox());
+    Treatment treatment;
+    treatment.deadline = std::chrono::milliseconds(ms);
+    const plugin::OpId op =
+        lab.begin(plugin::Slot::kDestroy, plugin::DestroyCall{made.name, {}}, treatment);
+    if (lab.bench().wait(op, lab.patience()) && lab.bench().record(op).reply.outcome.done())
+      BERTH_CHECK_OK(is_gone(lab, made.name));
+    BERTH_CHECK_OK(lab.gone(made.name));
+  }
+  return {};
+}
+
+constexpr std::size_t kListedCount = 12;
+
+Status list_has_everything(Lab& lab) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kListedCount; ++i) {
+    BERTH_TRY(const Created made, lab.sandbox());
+    names.push_back(made.name);
+  }
+  CreateSpec of_another = Lab::plain_spec();
+  of_another.owner_tag = lab.owner_tag() + "-other";
+  BERTH_TRY(const Created other, lab.made(lab.new_name(), of_another));
+  const auto listed = lab.list_owned(lab.owner_tag());
+  if (!listed.outcome.done()) return violated(describe("list_owned", listed.outcome));
+  for (const std::string& name : names) {
+    const auto times = std::count_if(listed.value.begin(), listed.value.end(),
+                                     [&](const Listed& item) { return item.name == name; });
+    if (times != 1) return violated(fmt::format("of {} sandboxes one is listed {} times", kListedCount, times));
+  }
+  if (listed.value.size() != kListedCount)
+    return violated(fmt::format("{} sandboxes carry the tag, and {} are listed", kListedCount, listed.value.size()));
+  for (const std::string& name : names) BERTH_CHECK_OK(lab.gone(name));
+  const auto after = lab.list_owned(lab.owner_tag());
+  if (!after.outcome.done()) return violated(describe("list_owned", after.outcome));
+  if (!after.value.empty()) return violated("what was destroyed is still listed");
+  return lab.gone(other.name);
 }
 
 constexpr Case kCases[] = {
     {"CLEAN-001", "destroy-means-gone", "CLEAN-001", Profile::kSmoke, Start::kOpen,
-     "Destroys a sandbox, looks for it by name and by tag, destroys it again and destroys a name that never was",
+     "Destroys sandboxes by name, and by name and reference, looks for them, and destroys again what is gone or never was",
      &destroy_means_gone},
+    {"CLEAN-002", "a-fresh-process-destroys", "CLEAN-002", Profile::kSmoke, Start::kOpen,
+     "Lets a process that knows nothing but the name destroy a sandbox, and looks for it",
+     &fresh_process_destroys},
+    {"CLEAN-003", "a-running-sandbox-is-destroyed", "CLEAN-003", Profile::kFull, Start::kOpen,
+     "Destroys a sandbox while a program runs in it that heeds no signal", &running_sandbox_is_destroyed},
+    {"CLEAN-004", "what-is-not-confirmed-is-not-done", "CLEAN-004", Profile::kSmoke, Start::kOpen,
+     "Destroys with deadlines of 0 to 20 ms, and looks for each sandbox that is said to be gone",
+     &unconfirmed_is_not_done},
+    {"CLEAN-005", "the-list-has-everything", "CLEAN-005", Profile::kSmoke, Start::kOpen,
+     "Makes a dozen sandboxes and one with another tag, lists them, destroys them and lists again",
+     &list_has_everything},
 };
 
 }  // namespace

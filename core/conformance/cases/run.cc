@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/conformance/lab.h"
+#include "core/conformance/programs.h"
 
 namespace berth::conformance {
 namespace {
@@ -16,25 +16,9 @@ Command command(std::vector<std::string> argv) {
   return out;
 }
 
-Command python(std::string program, std::vector<std::string> arguments = {}) {
-  std::vector<std::string> argv{"python3", "-c", std::move(program)};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return command(std::move(argv));
-}
-
-std::string shown(const RunEnd& end) {
-  std::string text = fmt::format("cause {}", to_string(end.cause));
-  if (end.exit_code) text += fmt::format(", exit code {}", *end.exit_code);
-  if (end.signal) text += fmt::format(", signal {}", *end.signal);
-  return text;
-}
-
 // The program ended by itself with 0 and wrote exactly this.
 Status wrote(const Ran& ran, std::string_view expected) {
-  if (!ran.outcome.done()) return violated(describe("run", ran.outcome));
-  if (ran.end.cause != Cause::kExited || ran.end.exit_code != 0)
-    return violated(fmt::format("the program ended with {}; it wrote to standard error: {}",
-                                shown(ran.end), ran.err.substr(0, 400)));
+  BERTH_CHECK_OK(exited_well(ran));
   if (ran.out != expected)
     return violated(fmt::format("the program should have written \"{}\" and wrote \"{}\"", expected,
                                 ran.out.substr(0, 400)));
@@ -50,7 +34,7 @@ Status runs_argv_as_it_is(Lab& lab) {
   std::string expected;
   for (const std::string& argument : odd) expected += argument + "\n";
   expected += "sandbox\ncommand\n";
-  Command run = python(
+  Command run = python_command(
       "import os, sys\n"
       "for a in sys.argv[1:] + [os.environ['KIT_KEPT'], os.environ['KIT_CHANGED']]:\n"
       "    sys.stdout.buffer.write(os.fsencode(a) + b'\\n')\n",
@@ -63,7 +47,7 @@ Status runs_argv_as_it_is(Lab& lab) {
 Status exit_code_is_data(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
   for (const int code : {0, 1, 3, 137, 255}) {
-    const Ran ran = lab.run(made.ref, python(fmt::format("import sys; sys.exit({})", code)));
+    const Ran ran = lab.run(made.ref, python_command(fmt::format("import sys; sys.exit({})", code)));
     if (!ran.outcome.done())
       return violated(describe(fmt::format("a program that exits with {}", code), ran.outcome));
     if (ran.end.cause != Cause::kExited || ran.end.exit_code != code)
@@ -74,14 +58,29 @@ Status exit_code_is_data(Lab& lab) {
 
 Status cause_is_evidence(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  const Ran killed = lab.run(made.ref, python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"));
+  const Ran killed = lab.run(made.ref, python_command("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"));
   if (!killed.outcome.done()) return violated(describe("a program that a signal ends", killed.outcome));
   if (killed.end.cause != Cause::kSignalled || killed.end.signal != 9 || killed.end.exit_code)
     return violated(fmt::format("signal 9 ended the program and {} was reported", shown(killed.end)));
-  const Ran aborted = lab.run(made.ref, python("import os; os.abort()"));
+  const Ran aborted = lab.run(made.ref, python_command("import os; os.abort()"));
   if (!aborted.outcome.done()) return violated(describe("a program that aborts", aborted.outcome));
   if (aborted.end.cause != Cause::kSignalled || aborted.end.signal != 6)
     return violated(fmt::format("signal 6 ended the program and {} was reported", shown(aborted.end)));
+  return lab.gone(made.name);
+}
+
+// The sandbox ends under the program, so nobody sees how the program would have ended.
+Status unseen_end_is_no_exit(Lab& lab) {
+  CreateSpec spec = Lab::plain_spec();
+  spec.lifetime = std::chrono::seconds(2);
+  BERTH_TRY(const Created made, lab.made(lab.new_name(), spec));
+  BERTH_TRY(const plugin::OpId op, begin_beating(lab, made.ref, {}, std::chrono::seconds(6)));
+  if (!lab.bench().wait(op, std::chrono::seconds(6) + lab.patience()))
+    return violated("a run in a sandbox that has ended is not completed");
+  const Ran ran = ran_of(lab.bench().record(op));
+  if (ran.outcome.done() && ran.end.cause == Cause::kExited)
+    return violated(fmt::format("a program that never exits ended with its sandbox, and {} was reported",
+                                shown(ran.end)));
   return lab.gone(made.name);
 }
 
@@ -97,41 +96,28 @@ constexpr char kBackground[] =
     "        time.sleep(0.02)\n"
     "while not os.path.exists('kit-beat'): time.sleep(0.005)\n";
 
-Result<std::string> beats(Lab& lab, const std::string& ref) {
-  BERTH_TRY(const Ran ran, lab.python(ref, "import os; print(os.path.getsize('kit-beat'))"));
-  return ran.out;
-}
-
-Status background_is_over(Lab& lab, const std::string& ref, const char* after) {
-  BERTH_TRY(const std::string first, beats(lab, ref));
-  lab.bench().wait_until(std::chrono::milliseconds(150), [] { return false; });
-  BERTH_TRY(const std::string second, beats(lab, ref));
-  if (first != second) return violated(fmt::format("a child of the program goes on {}", after));
-  return {};
-}
-
 Status timeout_ends_everything(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  Command run = python(std::string(kBackground) + "time.sleep(600)\n");
+  Command run = python_command(std::string(kBackground) + "time.sleep(600)\n");
   run.timeout = std::chrono::milliseconds(700);
   const Ran ran = lab.run(made.ref, std::move(run));
   if (!ran.outcome.done()) return violated(describe("a command past its timeout", ran.outcome));
   if (ran.end.cause != Cause::kWall)
     return violated(fmt::format("a command past its timeout was reported with {}", shown(ran.end)));
-  BERTH_CHECK_OK(background_is_over(lab, made.ref, "after the timeout of its command"));
+  BERTH_CHECK_OK(beats_no_more(lab, made.ref, "after the timeout of its command"));
   return lab.gone(made.name);
 }
 
 Status end_ends_children(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  BERTH_CHECK_OK(wrote(lab.run(made.ref, python(kBackground)), ""));
-  BERTH_CHECK_OK(background_is_over(lab, made.ref, "after the end of the main program"));
+  BERTH_CHECK_OK(wrote(lab.run(made.ref, python_command(kBackground)), ""));
+  BERTH_CHECK_OK(beats_no_more(lab, made.ref, "after the end of the main program"));
   return lab.gone(made.name);
 }
 
 Status counts_what_was_produced(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  Command run = python(
+  Command run = python_command(
       "import sys\n"
       "sys.stdout.buffer.write(b'o' * 300000); sys.stderr.buffer.write(b'e' * 2000)\n");
   run.stdout_cap_bytes = 1000;
@@ -163,7 +149,7 @@ Status limit_is_kept_or_refused(Lab& lab, const LimitTrial& trial) {
   }
   if (!created.outcome.done())
     return violated(describe(fmt::format("create with a limit of {}", trial.name), created.outcome));
-  Command run = python(trial.program);
+  Command run = python_command(trial.program);
   run.timeout = std::chrono::seconds(8);
   const Ran ran = lab.run(created.value.ref, std::move(run));
   if (!ran.outcome.done()) return violated(describe("run", ran.outcome));
@@ -201,7 +187,7 @@ Status limits_are_kept_or_refused(Lab& lab) {
 
 Status runs_python(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  BERTH_CHECK_OK(wrote(lab.run(made.ref, python("import hashlib, json\n"
+  BERTH_CHECK_OK(wrote(lab.run(made.ref, python_command("import hashlib, json\n"
                                                 "print(json.dumps({'n': sum(range(10)), 'h': "
                                                 "hashlib.sha256(b'berth').hexdigest()[:8]}, "
                                                 "sort_keys=True))")),
@@ -227,6 +213,9 @@ constexpr Case kCases[] = {
      "Runs programs that exit with 0, 1, 3, 137 and 255, and expects DONE with that code", &exit_code_is_data},
     {"RUN-003", "the-cause-is-evidence", "RUN-003", Profile::kFull, Start::kOpen,
      "Runs programs that signals end, and expects cause and signal and no exit code", &cause_is_evidence},
+    {"RUN-101", "an-unseen-end-is-no-exit", "RUN-003", Profile::kFull, Start::kOpen,
+     "Lets a sandbox's lifetime end while a program runs in it, and expects no exit to be made up",
+     &unseen_end_is_no_exit},
     {"RUN-004", "a-timeout-ends-everything", "RUN-004", Profile::kFull, Start::kOpen,
      "Lets a command run past its timeout with a daemon it has started, and expects the end of both",
      &timeout_ends_everything},

@@ -1,16 +1,131 @@
+#include <unistd.h>
+
+#include <set>
+#include <vector>
+
 #include "tests/plugins/broken/twin.h"
 
 namespace berth::broken {
 namespace {
 
-// A second create of a name makes another sandbox beside the first.
+// A second create of a name for the same makes another sandbox beside the first.
 struct SecondSandbox : Twin {
   std::map<std::string, int> creates;
   std::string other;  // lives until its operation is complete
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
-    if (++creates[text(name)] == 1) return Twin::create(op, name, spec);
+    const bool plain = spec->env.count == 0 && spec->languages.count == 2;
+    if (!plain || ++creates[text(name)] != 2) return Twin::create(op, name, spec);
     other = text(name).substr(0, 60) + "-b";
     Twin::create(op, text(other), spec);
+  }
+  void destroy(berth_op op, berth_str name, berth_str ref) override {
+    creates.erase(text(name));
+    Twin::destroy(op, name, ref);
+  }
+};
+
+// A process that has made nothing lists several sandboxes without their names.
+struct NamesAreNotKept : Twin {
+  bool creates = false;
+  std::set<berth_op> lists;
+  void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
+    creates = true;
+    Twin::create(op, name, spec);
+  }
+  void list_owned(berth_op op, berth_str tag, berth_str cursor) override {
+    lists.insert(op);
+    Twin::list_owned(op, tag, cursor);
+  }
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    if (lists.erase(op) == 0 || creates || outcome->outcome_class != BERTH_DONE)
+      return Twin::op_complete(op, outcome);
+    berth_list_result result = *static_cast<const berth_list_result*>(outcome->result);
+    std::vector<berth_listed> items(result.items, result.items + result.item_count);
+    if (items.size() > 1)
+      for (berth_listed& item : items) item.name = {nullptr, 0};
+    result.items = items.data();
+    berth_outcome changed = *outcome;
+    changed.result = &result;
+    Twin::op_complete(op, &changed);
+  }
+};
+
+// Creating a name for the fourth time answers with one that is almost it.
+struct AnswersWithAnother : Twin {
+  std::map<std::string, int> creates;
+  std::map<berth_op, bool> fourth;
+  void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
+    if (++creates[text(name)] == 4) fourth[op] = true;
+    Twin::create(op, name, spec);
+  }
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    if (!fourth.contains(op) || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    berth_create_result result = *static_cast<const berth_create_result*>(outcome->result);
+    const std::string name = text(result.name) + "-b";
+    result.name = text(name);
+    berth_outcome changed = *outcome;
+    changed.result = &result;
+    Twin::op_complete(op, &changed);
+  }
+};
+
+void say_absent(berth_lookup_result& result) {
+  result.struct_size = sizeof result;
+  result.presence = BERTH_PRESENCE_ABSENT_NOW;
+}
+
+// A process that has made nothing finds one sandbox and then no other.
+struct ForgetsAfterRestart : Twin {
+  bool creates = false;
+  std::set<std::string> found;
+  void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
+    creates = true;
+    Twin::create(op, name, spec);
+  }
+  void lookup(berth_op op, berth_str name) override {
+    found.insert(text(name));
+    if (creates || found.size() < 2) return Twin::lookup(op, name);
+    berth_lookup_result result{};
+    say_absent(result);
+    done(op, &result);
+  }
+};
+
+// No time to ask is taken for "there is none".
+struct AbsentWithoutAsking : Twin {
+  void lookup(berth_op op, berth_str name) override {
+    if (host().op_deadline(host().ctx, op) > host().now(host().ctx)) return Twin::lookup(op, name);
+    berth_lookup_result result{};
+    say_absent(result);
+    done(op, &result);
+  }
+};
+
+// Nothing of a name is left once it was destroyed, so that it can be had again.
+struct ForgetsUsedNames : Twin {
+  std::string entries;
+  std::map<berth_op, std::string> destroys;
+  void open(berth_op op, const berth_open_spec* spec) override {
+    entries = text(spec->state_dir) + "/entries/";
+    Twin::open(op, spec);
+  }
+  void destroy(berth_op op, berth_str name, berth_str ref) override {
+    destroys[op] = text(name);
+    Twin::destroy(op, name, ref);
+  }
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    const auto found = destroys.find(op);
+    if (found != destroys.end() && outcome->outcome_class == BERTH_DONE)
+      ::unlink((entries + found->second + ".entry").c_str());
+    Twin::op_complete(op, outcome);
+  }
+};
+
+struct IgnoresLifetime : Twin {
+  void create(berth_op op, berth_str name, const berth_create_spec* from) override {
+    berth_create_spec spec = *from;
+    spec.lifetime_ns = 0;
+    Twin::create(op, name, &spec);
   }
 };
 
@@ -18,7 +133,10 @@ struct SecondSandbox : Twin {
 
 const Faults& key_faults() {
   static const Faults* const all = new Faults{
-      {"KEY-001", &make<SecondSandbox>},
+      {"KEY-001", &make<SecondSandbox>},       {"KEY-002", &make<NamesAreNotKept>},
+      {"KEY-003", &make<AnswersWithAnother>},  {"KEY-004", &make<ForgetsAfterRestart>},
+      {"KEY-101", &make<AbsentWithoutAsking>}, {"KEY-005", &make<ForgetsUsedNames>},
+      {"KEY-006", &make<IgnoresLifetime>},
   };
   return *all;
 }

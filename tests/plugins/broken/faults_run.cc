@@ -79,6 +79,21 @@ struct SignalBecomesExit : ChangesEnd {
   }
 };
 
+// Nobody saw the end, so it must have been a good one.
+struct InventsExit : ChangesEnd {
+  berth_op last = 0;
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    last = op;
+    ChangesEnd::op_complete(op, outcome);
+  }
+  void change(berth_outcome&, berth_run_result& result) override {
+    const bool unseen = result.cause == BERTH_CAUSE_CANCELLED || result.cause == BERTH_CAUSE_LOST;
+    if (!unseen || host().op_cancelled(host().ctx, last) != 0) return;
+    result.cause = BERTH_CAUSE_EXITED;
+    result.exit_code = 0;
+  }
+};
+
 struct IgnoresTimeout : Twin {
   void run(berth_op op, berth_str ref, const berth_command* from) override {
     berth_command command = *from;
@@ -98,10 +113,10 @@ struct LeavesChildren : Twin {
     Twin::open(op, spec);
   }
   void run(berth_op op, berth_str ref, const berth_command* command) override {
-    const bool first = known.insert(text(ref)).second;
-    Twin::run(op, ref, command);
-    if (!first || command->timeout_ns != 0) return;
+    const bool leaves = known.insert(text(ref)).second && command->timeout_ns == 0;
     const std::string file = state_dir + "/boxes/" + text(ref).substr(4) + "/root/workspace/kit-beat";
+    Twin::run(op, ref, command);
+    if (!leaves) return;
     threads.emplace_back([this, file] {
       while (!over) {
         const int fd = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -162,7 +177,7 @@ struct NoNode : Twin {
 const Faults& run_faults() {
   static const Faults* const all = new Faults{
       {"RUN-001", &make<ExpandsVariables>},  {"RUN-002", &make<FailsOnExit>},
-      {"RUN-003", &make<SignalBecomesExit>}, {"RUN-004", &make<IgnoresTimeout>},
+      {"RUN-003", &make<SignalBecomesExit>}, {"RUN-101", &make<InventsExit>},       {"RUN-004", &make<IgnoresTimeout>},
       {"RUN-005", &make<LeavesChildren>},    {"RUN-006", &make<CountsWhatWasKept>},
       {"RUN-007", &make<IgnoresLimits>},     {"LANG-001", &make<CutDownPython>},
       {"LANG-002", &make<NoNode>},
