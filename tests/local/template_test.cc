@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/execution/harness.h"
 #include "machine.h"
 
 namespace berth::local {
@@ -169,6 +170,32 @@ TEST(Template, NothingDrawnAtRandomRepeats) {
     EXPECT_EQ(ran.err, "");
   }
   EXPECT_EQ(seen.size(), kSandboxes * kDraws);
+}
+
+// The host's harness beside a program, and what it leaves.
+std::string left_by(Sandbox& sandbox, const std::string& source) {
+  put(sandbox, "/tmp/.run/sitecustomize.py", harness::python_harness());
+  Command command;
+  command.env = {{"PYTHONPATH", "/tmp/.run"}, {"BERTH_RUN", "nonce:/tmp/.run/result"}, {"MPLBACKEND", "Agg"}};
+  const Ran ran = run_file(sandbox, source, command);
+  TestPeer peer;
+  sandbox.get_file(peer, GetFile{.path = "/tmp/.run/result", .max_bytes = 8 * kMebibyte});
+  return ran.out + ran.err + peer.file;
+}
+
+TEST(Template, TheHarnessFindsResultsChartsAndErrors) {
+  const char* const programs[] = {
+      "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.title('one')\nplt.show()\n"
+      "plt.figure()\nplt.bar([1], [2])\nresult = {'a': 1}\n",
+      "import pandas as pd\nframe = pd.DataFrame({'x': [1, 2]})\nframe.plot()\nresult = frame\n",
+      "import os\nassert 'BERTH_RUN' not in os.environ and 'PYTHONPATH' not in os.environ\n"
+      "def f(): raise ValueError('told')\nf()\n"};
+  for (const char* program : programs) {
+    const std::string expected = left_by(*cold_machine().sandbox(), program);
+    const auto sandbox = machine().sandbox();
+    EXPECT_TRUE(left_by(*sandbox, program) == expected) << program << "\n" << expected.substr(0, 400);
+    EXPECT_EQ(sandbox->forked_runs(), 1u);
+  }
 }
 
 // What a program can see of its walls. Numbers that differ from sandbox to sandbox are left out.
