@@ -15,17 +15,24 @@
 
 BERTH_EMBED("helper", BERTH_LOCAL_HELPER);
 BERTH_EMBED("module", BERTH_LOCAL_TEMPLATE);
-BERTH_EMBED("program", BERTH_LOCAL_TEMPLATE_PYTHON);
+BERTH_EMBED("site", BERTH_LOCAL_TEMPLATE_PYTHON "/sitecustomize.py");
+BERTH_EMBED("interpreter", BERTH_LOCAL_TEMPLATE_PYTHON "/interpreter.py");
+BERTH_EMBED("shelf", BERTH_LOCAL_TEMPLATE_PYTHON "/shelf.py");
+BERTH_EMBED("ending", BERTH_LOCAL_TEMPLATE_PYTHON "/ending.py");
 
 extern "C" {
-#define BERTH_HIDDEN __attribute__((visibility("hidden")))
-extern const char berth_local_helper_begin[] BERTH_HIDDEN;
-extern const char berth_local_helper_end[] BERTH_HIDDEN;
-extern const char berth_local_module_begin[] BERTH_HIDDEN;
-extern const char berth_local_module_end[] BERTH_HIDDEN;
-extern const char berth_local_program_begin[] BERTH_HIDDEN;
-extern const char berth_local_program_end[] BERTH_HIDDEN;
+#define BERTH_EMBEDDED(name)                                                               \
+  extern const char berth_local_##name##_begin[] __attribute__((visibility("hidden")));    \
+  extern const char berth_local_##name##_end[] __attribute__((visibility("hidden")))
+BERTH_EMBEDDED(helper);
+BERTH_EMBEDDED(module);
+BERTH_EMBEDDED(site);
+BERTH_EMBEDDED(interpreter);
+BERTH_EMBEDDED(shelf);
+BERTH_EMBEDDED(ending);
 }
+
+#define BERTH_BYTES(name) between(berth_local_##name##_begin, berth_local_##name##_end)
 
 namespace berth::local {
 namespace {
@@ -36,14 +43,13 @@ std::string_view between(const char* begin, const char* end) {
 
 }  // namespace
 
-std::string_view helper_image() { return between(berth_local_helper_begin, berth_local_helper_end); }
+std::string_view helper_image() { return BERTH_BYTES(helper); }
 
-std::string_view template_module() {
-  return between(berth_local_module_begin, berth_local_module_end);
-}
-
-std::string_view template_program() {
-  return between(berth_local_program_begin, berth_local_program_end);
+std::array<TemplateFile, 5> template_files() {
+  return {TemplateFile{"fork.so", BERTH_BYTES(module)},
+          TemplateFile{"sitecustomize.py", BERTH_BYTES(site)},
+          TemplateFile{"interpreter.py", BERTH_BYTES(interpreter)},
+          TemplateFile{"shelf.py", BERTH_BYTES(shelf)}, TemplateFile{"ending.py", BERTH_BYTES(ending)}};
 }
 
 }  // namespace berth::local

@@ -2,15 +2,19 @@
 #ifndef BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 #define BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 
+#include <array>
 #include <string_view>
 
 namespace berth::local {
 
 std::string_view helper_image();
 
-// The native and the Python half of a template.
-std::string_view template_module();
-std::string_view template_program();
+// What a template is made of: its native half, which is a module Python loads, and its Python half.
+struct TemplateFile {
+  std::string_view name;
+  std::string_view contents;
+};
+std::array<TemplateFile, 5> template_files();
 
 }  // namespace berth::local
 

@@ -64,8 +64,7 @@ void put(Sandbox& sandbox, std::string_view name, std::string_view contents) {
 }  // namespace
 
 Template::Template(std::shared_ptr<Sandbox> sandbox) : sandbox_(std::move(sandbox)) {
-  put(*sandbox_, "fork.so", template_module());
-  put(*sandbox_, "sitecustomize.py", template_program());
+  for (const TemplateFile& file : template_files()) put(*sandbox_, file.name, file.contents);
   int raw[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, raw) != 0) {
     throw Failure::rejected(Code::kUnavailable, "no descriptor is left: " + error_text(errno));

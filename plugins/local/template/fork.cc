@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -183,6 +184,36 @@ int settle() {
 }  // namespace
 }  // namespace berth::local
 
+// What is used of the interpreter that loads this, which has these symbols whatever its minor version.
+extern "C" {
+struct PyObject;
+struct PyMethod {
+  const char* name;
+  PyObject* (*call)(PyObject*, PyObject*);
+  int flags;
+  const char* documentation;
+};
+extern PyObject* PyExc_SystemExit;
+int PyArg_UnpackTuple(PyObject*, const char*, std::ptrdiff_t, std::ptrdiff_t, ...);
+PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);
+void PyErr_SetObject(PyObject*, PyObject*);
+PyObject* PyCMethod_New(PyMethod*, PyObject*, PyObject*, PyObject*);
+}
+
+namespace {
+
+// sys.exit, but the exception it raises exists as an object from the start, so that the interpreter asks
+// it for its code at the end.
+PyObject* raise_exit(PyObject*, PyObject* arguments) {
+  PyObject* status = nullptr;
+  if (PyArg_UnpackTuple(arguments, "exit", 0, 1, &status) == 0) return nullptr;
+  PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_SystemExit, status, nullptr);
+  if (error != nullptr) PyErr_SetObject(PyExc_SystemExit, error);
+  return nullptr;
+}
+
+}  // namespace
+
 // What the Python half calls. It holds the interpreter's lock throughout.
 extern "C" {
 
@@ -232,6 +263,19 @@ BERTH_EXPORT const char* berth_template_variable(int index) {
 // Runs the program in the ordinary way instead.
 BERTH_EXPORT void berth_template_execute() {
   berth::local::execute_command(berth::local::asked.command, berth::local::asked.report);
+}
+
+// The function that takes the place of sys.exit.
+BERTH_EXPORT PyObject* berth_template_exit(PyObject* module, PyObject* name, const char* documentation) {
+  constexpr int kVariableArguments = 1;
+  static PyMethod method{"exit", raise_exit, kVariableArguments, documentation};
+  return PyCMethod_New(&method, module, name, nullptr);
+}
+
+// Ends the process as the end of the interpreter would.
+BERTH_EXPORT void berth_template_end(int code) {
+  std::fflush(nullptr);
+  _exit(code);
 }
 
 // From here on this interpreter is the program: what is left of the protocol is closed. The program is

@@ -1,0 +1,110 @@
+# This interpreter itself: what it will run, the streams and generators it has.
+import ctypes
+import gc
+import io
+import os
+import sys
+
+
+class Configuration:
+    """What the interpreter will run, which it decided when it started and reads when it is ready. Where
+    that stands is found by the marker it was started with, so that no layout has to be known."""
+
+    BYTES = 2048
+
+    def __init__(self):
+        self.python = ctypes.pythonapi
+        self.python._Py_GetConfig.restype = ctypes.c_void_p
+        self.base = self.python._Py_GetConfig()
+        with open("/proc/self/maps") as maps:
+            spans = [line.split(" ", 1)[0].split("-") for line in maps if " rw" in line]
+        self.spans = [(int(first, 16), int(last, 16)) for first, last in spans]
+        self.marker = sys.argv[0].encode("utf-32-le")
+        words = [self.word(self.base + at) for at in range(0, self.BYTES, 8)]
+        files = [at for at, word in enumerate(words) if self.is_marker(word)]
+        # A list is its length and a pointer to pointers.
+        lists = [at for at, word in enumerate(words[:-1])
+                 if word == len(sys.argv) and self.is_marker(self.word(words[at + 1]))]
+        if len(files) != 1 or len(lists) != 1:
+            raise LookupError("this interpreter keeps its configuration in another way")
+        self.file = self.base + 8 * files[0]
+        self.list = self.base + 8 * lists[0]
+
+    def readable(self, at, size):
+        return at % 4 == 0 and any(first <= at and at + size <= last for first, last in self.spans)
+
+    def word(self, at):
+        return ctypes.c_uint64.from_address(at).value if self.readable(at, 8) else 0
+
+    def is_marker(self, at):
+        size = len(self.marker)
+        return self.readable(at, size) and ctypes.string_at(at, size) == self.marker
+
+    def set(self, arguments):
+        """The command line without the interpreter's own name."""
+
+        class Status(ctypes.Structure):
+            _fields_ = [("type", ctypes.c_int), ("func", ctypes.c_char_p),
+                        ("message", ctypes.c_char_p), ("exit_code", ctypes.c_int)]
+
+        self.python.PyConfig_SetString.restype = Status
+        self.python.PyConfig_SetWideStringList.restype = Status
+        items = (ctypes.c_wchar_p * len(arguments))(*arguments)
+        config = ctypes.c_void_p(self.base)
+        self.python.PyConfig_SetString(
+            config, ctypes.c_void_p(self.file), ctypes.c_wchar_p(arguments[0]))
+        self.python.PyConfig_SetWideStringList(
+            config, ctypes.c_void_p(self.list), ctypes.c_ssize_t(len(arguments)), items)
+
+
+def generators():
+    """Everything that draws random numbers and was seeded before the fork."""
+    kinds = []
+    if "random" in sys.modules:
+        kinds.append(sys.modules["random"].Random)
+    if "numpy" in sys.modules:
+        kinds.append(sys.modules["numpy"].random.RandomState)
+    system = getattr(sys.modules.get("random"), "SystemRandom", ())
+    kinds = tuple(kinds)
+    return [one for one in gc.get_objects() if isinstance(one, kinds) and not isinstance(one, system)]
+
+
+def reseed(seeded, modules):
+    for generator in seeded:
+        generator.seed()
+    numbers = modules.get("numpy")
+    if numbers is not None:
+        numbers.random.seed()
+    if "_ssl" in modules:
+        modules["_ssl"].RAND_add(os.urandom(64), 64.0)
+    if "tempfile" in modules:
+        modules["tempfile"]._name_sequence = None
+    if "multiprocessing.process" in modules:
+        process = modules["multiprocessing.process"]
+        process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
+    if "logging" in modules:
+        import time
+        modules["logging"]._startTime = time.time()
+
+
+def stream(number, like):
+    writes = number != 0
+    buffer = io.open(number, "wb" if writes else "rb", 0 if writes else -1, closefd=False)
+    raw = buffer if writes else buffer.raw
+    raw.name = like.name
+    text = io.TextIOWrapper(buffer, like.encoding, like.errors, newline="\n", write_through=writes)
+    text.mode = like.mode
+    return text
+
+
+def streams():
+    """New ones on the descriptors of the old."""
+    return {name: stream(number, getattr(sys, "__%s__" % name))
+            for number, name in enumerate(("stdin", "stdout", "stderr"))}
+
+
+def arguments_area():
+    """Where the kernel reads the command line of this process."""
+    with open("/proc/self/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return int(fields[45]), int(fields[46]) - int(fields[45])
