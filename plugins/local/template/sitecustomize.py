@@ -105,6 +105,7 @@ def put_aside(modules, kept):
     if len(os.listdir("/proc/self/fd")) != 5 or len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("the imported packages keep a file open or a thread running")
     gc.freeze()
+    interpreter.join_pages()
 
 
 def serve():
