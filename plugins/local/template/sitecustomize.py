@@ -26,6 +26,17 @@ PACKAGES = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot", "json", "re", 
 READ_EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MPL", "MATPLOTLIB", "OMP_", "OPENBLAS_", "MKL_", "BLIS_",
               "NUMEXPR_", "NPY_", "NUMPY_", "MALLOC_", "GLIBC_", "TZ", "HOME", "PATH", "OPENSSL_", "SSL_")
 FREE = ("PYTHONPATH",)
+FIRST_STEPS = """
+import sys, gc
+def f(x, *rest, **named):
+    return [str(x) + '%d' % y for y in range(2)]
+class A:
+    def __init__(self): self.x = {'a': 1.5}
+try:
+    f(A().x), sys.nothing
+except AttributeError:
+    gc.collect()
+"""
 
 
 def use_packages():
@@ -127,16 +138,22 @@ def serve():
     ctypes.pythonapi.PyOS_AfterFork_Child()
     interpreter.reseed(seeded, modules)
     streams = interpreter.streams()
-    # The first steps of every program: what they touch is copied while there is time.
-    exec(compile("import sys\ndef f(x):\n  return x\nf(1)\n", "<first>", "exec"), {})
+    paths = [getattr(finder, "__name__", "") for finder in sys.meta_path].index("PathFinder")
+    sys.meta_path.insert(paths, packages)
+    # Once for nothing: what the way to a program writes to is copied now, while there is time.
+    own_arguments = ["python3", *sys.argv]
+    if fits(own_arguments, own, own):
+        configuration.set(sys.argv)
+        become(own_arguments, own, streams)
+        run_site(own)
+        exec(compile(FIRST_STEPS, "<first>", "exec"), {"__name__": "first"})
+        end.exit_code()
     arguments, environment = take_command(native, socket)
     if not fits(arguments, environment, own):
         native.berth_template_execute()
     native.berth_template_become(ctypes.c_void_p(area), ctypes.c_size_t(room))
     configuration.set(arguments[1:])
     become(arguments, environment, streams)
-    paths = [getattr(finder, "__name__", "") for finder in sys.meta_path].index("PathFinder")
-    sys.meta_path.insert(paths, packages)
     run_site(environment)
     end.begin(packages)
 
