@@ -27,7 +27,7 @@ READ_EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MPL", "MATPLOTLIB", "OMP_", "OPEN
               "NUMEXPR_", "NPY_", "NUMPY_", "MALLOC_", "GLIBC_", "TZ", "HOME", "PATH", "OPENSSL_", "SSL_")
 FREE = ("PYTHONPATH",)
 FIRST_STEPS = """
-import sys, gc
+import sys
 def f(x, *rest, **named):
     return [str(x) + '%d' % y for y in range(2)]
 class A:
@@ -146,7 +146,7 @@ def serve():
         configuration.set(sys.argv)
         become(own_arguments, own, streams)
         run_site(own)
-        exec(compile(FIRST_STEPS, "<first>", "exec"), {"__name__": "first"})
+        exec(compile(FIRST_STEPS, "<first>", "exec"), {"__name__": "first", "gc": gc})
         end.exit_code()
     arguments, environment = take_command(native, socket)
     if not fits(arguments, environment, own):
