@@ -106,16 +106,39 @@ const End kEnds[] = {
      "for i in range(0, 16 << 20, 4096): m[i] = 1", Cause::kDisk},
 };
 
+constexpr std::string_view kPython = "python:";
+
+bool is_python(const End& end) { return std::string_view(end.program).starts_with(kPython); }
+
 Ran run_end(Sandbox& sandbox, const End& end) {
   Command command;
   command.limits = end.limits;
   command.timeout = end.timeout;
-  const std::string program = end.program;
-  constexpr std::string_view kPython = "python:";
-  if (program.starts_with(kPython)) {
-    return python(sandbox, program.substr(kPython.size()), std::move(command));
+  if (is_python(end)) return python(sandbox, end.program + kPython.size(), std::move(command));
+  return shell(sandbox, end.program, std::move(command));
+}
+
+// As the host has a file run, which is what a forked interpreter answers.
+Ran run_end_as_file(Sandbox& sandbox, const End& end) {
+  TestPeer peer;
+  peer.to_read = end.program + kPython.size();
+  PutFile file;
+  file.path = "/workspace/main.py";
+  file.size_bytes = peer.to_read.size();
+  sandbox.put_file(peer, file);
+  Command command;
+  command.limits = end.limits;
+  command.timeout = end.timeout;
+  command.env = {{"PYTHONUNBUFFERED", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+  return run(sandbox, {"python3", "/workspace/main.py"}, std::move(command));
+}
+
+void expect_end(const RunResult& result, const End& end, const std::string& said) {
+  EXPECT_EQ(result.cause, end.cause) << end.what << "\n" << said.substr(0, 1000);
+  EXPECT_EQ(result.exit_code, end.cause == Cause::kExited ? end.code : -1) << end.what;
+  if (end.cause == Cause::kSignalled) {
+    EXPECT_EQ(result.signal, static_cast<std::uint32_t>(end.code)) << end.what;
   }
-  return shell(sandbox, program, std::move(command));
 }
 
 Config small_config() {
@@ -131,13 +154,21 @@ TEST(Ends, EveryCauseIsToldFromItsLookalikes) {
   const auto sandbox = machine.sandbox();
   for (const End& end : kEnds) {
     const Ran ran = run_end(*sandbox, end);
-    EXPECT_EQ(ran.result.cause, end.cause) << end.what << "\n" << ran.err.substr(0, 1000);
-    const bool exited = end.cause == Cause::kExited;
-    EXPECT_EQ(ran.result.exit_code, exited ? end.code : -1) << end.what;
-    if (end.cause == Cause::kSignalled) {
-      EXPECT_EQ(ran.result.signal, static_cast<std::uint32_t>(end.code)) << end.what;
-    }
+    expect_end(ran.result, end, ran.err);
     EXPECT_EQ(shell(*sandbox, "rm -rf /workspace/* /tmp/* /dev/shm/*; echo fine").out, "fine\n") << end.what;
+  }
+}
+
+TEST(Ends, AForkedInterpreterIsToldByTheSameEvidence) {
+  Config config = small_config();
+  config.startup = StartupChoice::kTemplate;
+  Machine machine(config);
+  for (const End& end : kEnds) {
+    if (!is_python(end)) continue;
+    const auto sandbox = machine.sandbox();
+    const Ran ran = run_end_as_file(*sandbox, end);
+    expect_end(ran.result, end, ran.err);
+    EXPECT_EQ(sandbox->forked_runs(), 1u) << machine.allocations().pool().describe();
   }
 }
 
