@@ -27,12 +27,13 @@ MEASUREMENTS = [measurement for module in (library_rows, command_rows, single_ro
                 for measurement in module.MEASUREMENTS]
 
 
-def measure(bench, chosen):
+def measure(bench, chosen, patience):
     rows = []
     progress = Progress(len(chosen))
     try:
         for name, function in chosen:
             progress.step(name)
+            machine.await_idle(patience)
             others = machine.Others()
             try:
                 found = function(bench)
@@ -56,6 +57,9 @@ def parse():
     parser.add_argument("--only", metavar="REGEX", type=re.compile, default=re.compile(""),
                         help="only measurements whose name fits (see --list)")
     parser.add_argument("--list", action="store_true", help="the names of all measurements")
+    parser.add_argument("--wait", type=float, default=0, metavar="SECONDS",
+                        help="before each measurement, wait at most so long until nobody else uses the "
+                             "processors (default 0)")
     parser.add_argument("--quick", action="store_true",
                         help="sizes that show that it works; nothing is claimed of the figures")
     arguments = parser.parse_args()
@@ -77,7 +81,7 @@ def main():
         print(warning, file=sys.stderr)
     bench = Bench(arguments.build.resolve(), arguments.quick)
     try:
-        rows = measure(bench, chosen)
+        rows = measure(bench, chosen, arguments.wait)
     except KeyboardInterrupt:
         print("interrupted; nothing is left running", file=sys.stderr)
         return 130

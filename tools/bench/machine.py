@@ -69,6 +69,16 @@ class Others:
         return f"others used {share:.0%} of the processors" if share > OTHERS_MAX else ""
 
 
+def await_idle(seconds, look=0.5):
+    """Waits until nobody else uses the processors, at most so long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        others = Others()
+        time.sleep(look)
+        if others.share() <= OTHERS_MAX:
+            return
+
+
 def warning(seconds=1.0):
     """Looks for a moment whether the machine is idle. Empty, or a sentence for people."""
     others = Others()

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -102,8 +103,8 @@ class Podman:
     def __init__(self, bench, root, cgroup, command):
         require("podman", "conmon", "crun", "unshare")
         self.bench = bench
-        folder = bench.folder / "podman"
-        folder.mkdir()
+        # It refuses to run from a folder with a long name.
+        self.folder = folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="bench-"))
         self.socket = folder / "socket"
         self.container = {
             "rootfs": str(root), "command": command, "netns": {"nsmode": "none"},
@@ -140,6 +141,7 @@ class Podman:
         self.service.kill()
         self.service.wait()
         self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def remove_cgroups(name):
