@@ -94,10 +94,15 @@ int main(int argc, char** argv) {
   char state[] = "/tmp/hello-test-XXXXXX";
   if (::mkdtemp(state) == nullptr) return 1;
   FakeHost host(entry);
+  // Any command that takes a script as its last word does, such as ssh with a machine's name.
+  host.set_config("shell", R"(["env", "FAR=away", "sh", "-c"])");
+  host.set_config("folder", '"' + std::string(state) + "/boxes\"");
   expect(host.open("{}", state).done(), "open failed");
   const Answer probed = host.probe();
   for (const ProbeItem& item : probed.get<ProbeReport>().items)
     expect(item.ok, item.name + " is " + item.detail + "; " + item.remedy);
+  const Scope where = {{"shell", "env FAR=away sh -c"}, {"folder", std::string(state) + "/boxes"}};
+  expect(host.scope().get<Scope>() == where, "the scope does not say where the sandboxes are");
   expect(host.create("berth-1").done(), "create failed");
   expect(presence(host, "berth-1") == Presence::kPresent, "lookup did not find it");
   expect(host.list_owned("owner").get<ListPage>().items.size() == 1, "list_owned did not list it");
