@@ -11,11 +11,11 @@ namespace berth::conformance {
 
 Command python_command(std::string program, std::vector<std::string> arguments = {});
 
-// Begins a program that runs until somebody ends it, SIGTERM or not, and lengthens the file "kit-beat" all
+// Begins a program that runs until somebody ends it, SIGTERM or not, and lengthens the file "kit-pulse" all
 // the while. Returns once it says that it runs, or is over already.
 Result<plugin::OpId> begin_beating(Lab& lab, const std::string& ref, Treatment treatment = {}, Duration timeout = {});
 
-// Whatever wrote to "kit-beat" writes no more. `after` completes "a program goes on ...".
+// Whatever wrote to "kit-pulse", or to "kit-beat" as daemons do, writes no more. `after` completes "a program goes on ...".
 Status beats_no_more(Lab& lab, const std::string& ref, std::string_view after);
 
 // The program exited by itself with 0.

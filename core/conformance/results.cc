@@ -62,7 +62,16 @@ json::object to_json(const CaseResult& one) {
   return out;
 }
 
-std::string escaped(std::string_view text) {
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string text_or_empty(const json::object& object, std::string_view key) {
+  const auto* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+}  // namespace
+
+std::string escaped_markup(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -78,15 +87,6 @@ std::string escaped(std::string_view text) {
   }
   return out;
 }
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-std::string text_or_empty(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
-}  // namespace
 
 std::string_view to_string(CaseStatus status) {
   for (const StatusWord& one : kStatusWords)
@@ -209,16 +209,16 @@ std::string to_junit(const RunReport& report) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"conformance of {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" "
       "time=\"{:.3f}\">\n",
-      escaped(report.provider), report.cases.size(), report.failed(), report.skipped(),
+      escaped_markup(report.provider), report.cases.size(), report.failed(), report.skipped(),
       seconds(report.took));
   for (const CaseResult& one : report.cases) {
     out += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">",
-                       escaped(one.clause), escaped(one.id), seconds(one.took));
+                       escaped_markup(one.clause), escaped_markup(one.id), seconds(one.took));
     if (is_bad(one.status))
       out += fmt::format("<failure type=\"{}\">{}</failure>", to_string(one.status),
-                         escaped(one.text));
+                         escaped_markup(one.text));
     if (is_skip(one.status))
-      out += fmt::format("<skipped message=\"{}: {}\"/>", to_string(one.status), escaped(one.text));
+      out += fmt::format("<skipped message=\"{}: {}\"/>", to_string(one.status), escaped_markup(one.text));
     out += "</testcase>\n";
   }
   return out + "</testsuite>\n";

@@ -78,6 +78,10 @@ void attribute_violations(RunReport& report);
 boost::json::value to_json(const RunReport& report);
 Result<RunReport> parse_report(std::string_view text);
 std::string to_junit(const RunReport& report);
+// One page that needs nothing else.
+std::string to_html(const RunReport& report);
+// Text inside an element or a quoted attribute, of XML and of HTML.
+std::string escaped_markup(std::string_view text);
 
 }  // namespace berth::conformance
 

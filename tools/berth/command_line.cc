@@ -340,6 +340,7 @@ struct ConformanceCommands {
   ConformanceListOptions list;
   ConformanceRunOptions run;
   ConformanceExplainOptions explain;
+  ConformanceCompareOptions compare;
 };
 
 void add_texts(CLI::App& app, const std::string& name, std::vector<std::string>& into,
@@ -387,6 +388,11 @@ void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& option
                                   "Say what a case or a clause asks, why, and how to mend a provider",
                                   kConformanceExplainFooter);
   explain.add_option("ID", options.explain.id, "such as KEY-001")->required();
+  CLI::App& compare = add_command(group, draft, options.compare, "compare",
+                                  "Say what became better or worse between two reports",
+                                  kConformanceCompareFooter);
+  compare.add_option("BEFORE", options.compare.before, "a report made with --report json:FILE")->required();
+  compare.add_option("AFTER", options.compare.after, "another one")->required();
 }
 
 void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {

@@ -134,8 +134,9 @@ std::string describe(const RunReport& report, const std::string& file) {
 }
 
 Status write_report(const Report& where, const RunReport& report) {
-  const std::string text = where.kind == "junit" ? to_junit(report)
-                                                 : to_json_text(to_json(report)) + "\n";
+  const std::string text = where.kind == "junit"  ? to_junit(report)
+                           : where.kind == "html" ? to_html(report)
+                                                  : to_json_text(to_json(report)) + "\n";
   return os::replace_file(where.file, text, 0644);
 }
 

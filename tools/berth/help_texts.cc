@@ -83,6 +83,14 @@ bad, 2 usage or nothing ran, 3 the loader refuses the file, 4 the kit failed.)";
 constexpr std::string_view kConformanceExplainFooter = R"(Examples:
   berth conformance explain KEY-001)";
 
+constexpr std::string_view kConformanceCompareFooter = R"(Examples:
+  berth conformance run ./build/mine.so --report json:before.json
+  berth conformance run ./build/mine.so --report json:after.json
+  berth conformance compare before.json after.json
+
+Worse is what was not bad and is, and what was shown and is not any more. Ends
+with 0 when nothing is worse, with 1 when something is, with 2 on usage.)";
+
 constexpr std::string_view kProviderNewFooter = R"(Examples:
   berth provider new my-cloud
   berth provider new my-cloud --language rust --into ~/src/my-cloud

@@ -82,6 +82,9 @@ struct Dispatch {
   Task<int> operator()(ConformanceExplainOptions& options) {
     return explain_conformance(context, std::move(options));
   }
+  Task<int> operator()(ConformanceCompareOptions& options) {
+    return compare_conformance(context, std::move(options));
+  }
 };
 
 int run_command(Invocation invocation, Console& console, const EnvironmentLookup& environment) {

@@ -176,6 +176,11 @@ struct ConformanceExplainOptions {
   std::string id;
 };
 
+struct ConformanceCompareOptions {
+  std::string before;  // files made by --report json:FILE
+  std::string after;
+};
+
 struct VersionOptions {};
 
 using CommandOptions =
@@ -184,7 +189,7 @@ using CommandOptions =
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,
-                 ConformanceRunOptions, ConformanceExplainOptions>;
+                 ConformanceRunOptions, ConformanceExplainOptions, ConformanceCompareOptions>;
 
 }  // namespace berth::cli
 

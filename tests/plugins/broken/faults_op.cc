@@ -81,7 +81,7 @@ struct WritesAfterwards : Twin {
 
 struct Waits : Twin {
   void scope(berth_op op) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
     Twin::scope(op);
   }
 };
