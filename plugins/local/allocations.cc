@@ -40,6 +40,11 @@ std::string machine_fingerprint() {
   return text;
 }
 
+bool wants_python(const CreateSpec& spec) {
+  return spec.languages.empty() ||
+         std::find(spec.languages.begin(), spec.languages.end(), "python") != spec.languages.end();
+}
+
 }  // namespace
 
 std::string reference_of(std::string_view name) { return std::string(kReferencePrefix) + std::string(name); }
@@ -94,7 +99,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   if (name.starts_with(kTrialPrefix)) {
     made = maker_.make(wish, nullptr);
   } else {
-    const Pool::Turn turn(pool_);
+    const Pool::Turn turn(pool_, wants_python(spec));
     made = pool_.claim(wish, &taken);
     if (!made && !taken) made = maker_.make(wish, pool_.usable_template().get());
   }

@@ -70,10 +70,11 @@ Pool::~Pool() {
   }
 }
 
-Pool::Turn::Turn(Pool& pool) : pool_(pool) {
+Pool::Turn::Turn(Pool& pool, bool for_python) : pool_(pool) {
   const std::lock_guard<std::mutex> lock(pool_.mutex_);
   ++pool_.busy_;
   ++pool_.creates_;
+  if (for_python) ++pool_.python_creates_;
 }
 
 Pool::Turn::~Turn() {
@@ -89,7 +90,7 @@ bool Pool::wants_template() const {
     case StartupChoice::kCold:
     case StartupChoice::kWarm: return false;
     case StartupChoice::kAutomatic:
-      if (creates_ < kCreatesBeforeStart) return false;
+      if (python_creates_ < kCreatesBeforeStart) return false;
       break;
     case StartupChoice::kTemplate: break;
   }
@@ -282,7 +283,10 @@ void Pool::discard(const std::shared_ptr<Sandbox>& member) {
 
 bool Pool::await_full(milliseconds patience) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (config_.startup == StartupChoice::kAutomatic) creates_ = std::max(creates_, kCreatesBeforeStart);
+  if (config_.startup == StartupChoice::kAutomatic) {
+    creates_ = std::max(creates_, kCreatesBeforeStart);
+    python_creates_ = std::max(python_creates_, kCreatesBeforeStart);
+  }
   refilling_ = true;
   changed_.notify_all();
   return changed_.wait_for(lock, patience, [this] { return settled(); });

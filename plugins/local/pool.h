@@ -31,7 +31,7 @@ class Pool {
   // A create is under way: refilling waits for its end, though not for ever.
   class Turn {
    public:
-    explicit Turn(Pool& pool);
+    Turn(Pool& pool, bool for_python);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -80,6 +80,7 @@ class Pool {
   int member_failures_ = 0;
   EffectiveLimits shape_;
   std::uint64_t creates_ = 0;
+  std::uint64_t python_creates_ = 0;
   std::uint64_t forks_ = 0;
   bool refilling_ = false;
   int busy_ = 0;

@@ -89,6 +89,32 @@ TEST(Durability, ATrialOfAKilledProviderIsCleanedByTheNext) {
   EXPECT_FALSE(any_exists(folders));
 }
 
+TEST(Durability, WhatAKilledProviderMadeAheadEndsWithItAndIsCleanedByTheNext) {
+  Machine machine;
+  Driver holder(machine.state_dir(), {"warm"});
+  ASSERT_EQ(holder.line(), "warm");
+  const StateStore store(machine.state_dir());
+  const std::vector<std::string> names = store.names();
+  std::vector<std::string> folders;
+  std::size_t templates = 0;
+  for (const std::string& name : names) {
+    const auto record = store.read(name);
+    ASSERT_TRUE(record) << name;
+    folders.insert(folders.end(), record->cgroup_folders.begin(), record->cgroup_folders.end());
+    templates += name.starts_with("local-template-") ? 1 : 0;
+  }
+  EXPECT_EQ(templates, 1u);
+  EXPECT_GT(names.size(), 2u);
+  EXPECT_TRUE(machine.allocations().list_owned("owner", "").items.empty()) << "none is an allocation";
+  holder.kill_now();
+  for (const std::string& name : names) {
+    EXPECT_TRUE(eventually([&] { return store.liveness(name) == Liveness::kDead; })) << name;
+  }
+  machine.another();
+  EXPECT_TRUE(store.names().empty());
+  EXPECT_FALSE(any_exists(folders));
+}
+
 TEST(Durability, ASandboxEndsByItselfWhenItsTimeIsOver) {
   Machine machine;
   CreateSpec spec;
