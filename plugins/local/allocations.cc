@@ -1,10 +1,14 @@
 #include "allocations.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "request.h"
 
@@ -17,6 +21,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view kReferencePrefix = "local/";
 constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
 constexpr std::size_t kPageItems = 256;
+constexpr milliseconds kDyingPatience{1000};
 
 Failure invalid(std::string message) {
   return Failure::rejected(Code::kInvalidArgument, std::move(message));
@@ -40,6 +45,14 @@ std::string machine_fingerprint() {
   return text;
 }
 
+// Of this machine, and no process any more. Its number may be another's by now, which only looks alive.
+bool holder_is_gone(const Record& record) {
+  const std::string here = one_line("/proc/sys/kernel/hostname") + "/";
+  if (!record.holder.starts_with(here)) return false;
+  const int pid = std::atoi(record.holder.c_str() + here.size());
+  return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 bool wants_python(const CreateSpec& spec) {
   return spec.languages.empty() ||
          std::find(spec.languages.begin(), spec.languages.end(), "python") != spec.languages.end();
@@ -60,14 +73,27 @@ Allocations::Allocations(Config config, std::string state_dir, std::string owner
 }
 
 Allocations::~Allocations() {
-  for (const auto& [name, sandbox] : held_) sandbox->detach();
+  bool forks_live_on = false;
+  for (const auto& [name, sandbox] : held_) {
+    forks_live_on = forks_live_on || sandbox->startup() == Startup::kTemplate;
+    sandbox->detach();
+  }
   held_.clear();
+  pool_.stop(forks_live_on);
 }
 
-// Left by a provider that was killed: what it made for itself, which no host knows.
+// Left by a provider that was killed: what it made for itself, which no host knows. It ends with that
+// provider, but not in the same moment. A template may outlive one that left in order.
 void Allocations::remove_dead_own() {
+  const auto until = std::chrono::steady_clock::now() + kDyingPatience;
   for (const std::string& name : store_.names()) {
-    if (!name.starts_with(kOwnPrefix) || store_.liveness(name) != Liveness::kDead) continue;
+    if (!name.starts_with(kOwnPrefix)) continue;
+    const auto record = store_.read(name);
+    while (store_.liveness(name) != Liveness::kDead && record && holder_is_gone(*record) &&
+           std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    if (store_.liveness(name) != Liveness::kDead) continue;
     try {
       destroy(name, std::chrono::seconds(5));
     } catch (const Failure&) {

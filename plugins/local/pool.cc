@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view kTemplatePrefix = "local-template-";
 constexpr std::string_view kReadyPrefix = "local-ready-";
 constexpr milliseconds kWarmPatience{120'000};
+constexpr milliseconds kWarmLook{50};
 constexpr milliseconds kEndPatience{10'000};
 // A template without a sandbox ends at once when it is left.
 constexpr milliseconds kEmptyPatience{500};
@@ -48,7 +49,9 @@ Pool::Pool(const Config& config, StateStore& store, Maker& maker, std::string ow
   if (config_.startup != StartupChoice::kCold) thread_ = std::thread([this] { serve(); });
 }
 
-Pool::~Pool() {
+Pool::~Pool() { stop(false); }
+
+void Pool::stop(bool forks_live_on) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -56,18 +59,21 @@ Pool::~Pool() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   unfit_.insert(unfit_.end(), members_.begin(), members_.end());
-  for (const auto& member : unfit_) discard(member);
+  members_.clear();
   if (template_) retired_.push_back(template_->sandbox());
   template_.reset();
-  // A template's process 1 lives as long as what was forked from it, which may be longer than this
-  // process; its record is then taken away by whoever opens this state next.
   for (const auto& sandbox : retired_) {
-    if (sandbox->wait_gone(kEmptyPatience)) {
-      discard(sandbox);
-    } else {
+    // A template's process 1 then lives as long as what was forked from it; its record is taken away by
+    // whoever opens this state next.
+    if (forks_live_on && !sandbox->wait_gone(kEmptyPatience)) {
       sandbox->detach();
+    } else {
+      unfit_.push_back(sandbox);
     }
   }
+  retired_.clear();
+  for (const auto& one : unfit_) discard(one);
+  unfit_.clear();
 }
 
 Pool::Turn::Turn(Pool& pool, bool for_python) : pool_(pool) {
@@ -102,6 +108,11 @@ bool Pool::wants_member() const {
   if (config_.startup == StartupChoice::kCold || member_failures_ >= kFailuresMax) return false;
   if (config_.startup == StartupChoice::kAutomatic && creates_ < kCreatesBeforeStart) return false;
   return members_.size() < (refilling_ ? config_.ready_most : config_.ready_least);
+}
+
+bool Pool::stopping() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stopping_;
 }
 
 bool Pool::settled() const { return !wants_template() && !wants_member() && unfit_.empty(); }
@@ -157,7 +168,10 @@ void Pool::make_template(std::unique_lock<std::mutex>* lock) {
   std::string problem;
   try {
     made = std::make_shared<Template>(maker_.make(wish, nullptr));
-    problem = made->await_warm(kWarmPatience);
+    const Clock::time_point until = Clock::now() + kWarmPatience;
+    while (!made->await_warm(kWarmLook, &problem) && !stopping() && Clock::now() < until) {
+    }
+    if (problem.empty() && !made->usable()) problem = "it is not ready in time";
   } catch (const Failure& failure) {
     problem = failure.message();
   }

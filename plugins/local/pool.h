@@ -44,6 +44,10 @@ class Pool {
   // name is not free. nullptr: none fits. Throws Failure when the claimed one cannot be given its limits.
   std::shared_ptr<Sandbox> claim(const Wish& wish, bool* taken);
 
+  // Makes nothing any more and ends what nobody claimed. A template is ended too, unless a sandbox that
+  // was forked from it is to live on.
+  void stop(bool forks_live_on);
+
   // To fork from now, or nothing.
   std::shared_ptr<Template> usable_template();
 
@@ -58,6 +62,7 @@ class Pool {
   bool wants_template() const;
   bool wants_member() const;
   bool settled() const;
+  bool stopping() const;
   void make_template(std::unique_lock<std::mutex>* lock);
   void make_member(std::unique_lock<std::mutex>* lock);
   void clean(std::unique_lock<std::mutex>* lock);

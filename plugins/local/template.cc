@@ -75,7 +75,7 @@ Template::Template(std::shared_ptr<Sandbox> sandbox) : sandbox_(std::move(sandbo
 
 Template::~Template() {
   shutdown(control_.get(), SHUT_RDWR);
-  runner_.join();
+  if (runner_.joinable()) runner_.join();
 }
 
 void Template::run(Fd theirs) {
@@ -109,26 +109,22 @@ std::string Template::problem() const {
   return problem_;
 }
 
-std::string Template::await_warm(std::chrono::milliseconds patience) {
+bool Template::await_warm(std::chrono::milliseconds patience, std::string* problem) {
   pollfd watched{control_.get(), POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = poll(&watched, 1, static_cast<int>(patience.count()));
-  } while (ready < 0 && errno == EINTR);
+  if (poll(&watched, 1, static_cast<int>(patience.count())) <= 0) return false;
   Received message;
-  const bool came = ready == 1 && receive_message(control_.get(), &message, MSG_DONTWAIT) ==
-                                      ReceiveResult::kMessage;
+  const bool came =
+      receive_message(control_.get(), &message, MSG_DONTWAIT) == ReceiveResult::kMessage;
   if (came) close_received(&message);
   if (came && message.as<Forked>(Kind::kWarm) != nullptr) {
     warm_ = true;
-    return {};
+    return true;
   }
   broken_ = true;
-  if (ready == 0) return "it is not ready in time";
   shutdown(control_.get(), SHUT_RDWR);
-  runner_.join();
-  runner_ = std::thread([] {});
-  return said_.empty() ? "it ended" : said_;
+  if (runner_.joinable()) runner_.join();
+  *problem = said_.empty() ? "it ended" : said_;
+  return true;
 }
 
 }  // namespace berth::local

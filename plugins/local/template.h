@@ -28,8 +28,9 @@ class Template {
   Template(const Template&) = delete;
   Template& operator=(const Template&) = delete;
 
-  // Waits until everything is imported. Empty, or what the interpreter said instead.
-  std::string await_warm(std::chrono::milliseconds patience);
+  // Waits until everything is imported. False when it is not so in this time; true with a problem when it
+  // never will be, which is what the interpreter said instead.
+  bool await_warm(std::chrono::milliseconds patience, std::string* problem);
 
   // Whether it can be forked from, as far as is known.
   bool usable() const { return warm_ && !ended_ && !broken_; }

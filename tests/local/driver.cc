@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -85,7 +86,9 @@ int cycle(Allocations& allocations, int count) {
 
 int perform(const std::string& state_dir, const std::string& verb, const std::string& name) {
   Config config = default_config();
-  config.startup = verb == "warm" ? StartupChoice::kTemplate : StartupChoice::kCold;
+  const char* const startup = std::getenv("BERTH_LOCAL_STARTUP");
+  const bool ahead = verb == "warm" || (startup != nullptr && std::string(startup) == "template");
+  config.startup = ahead && verb != "sweep" ? StartupChoice::kTemplate : StartupChoice::kCold;
   Allocations allocations(config, state_dir, "owner");
   if (verb == "warm") {
     if (!allocations.pool().await_full(std::chrono::minutes(2))) return 1;
