@@ -159,6 +159,16 @@ void add_languages(const std::string& answers, ProbeReport* report) {
   if (!node) report->items.push_back(ProbeItem{"node", false, "not found", "apt install nodejs"});
 }
 
+std::string startup_detail(Allocations& allocations) {
+  switch (allocations.config().startup) {
+    case StartupChoice::kCold: return "cold: every sandbox is made on request";
+    case StartupChoice::kWarm: return "warm: " + allocations.pool().describe();
+    case StartupChoice::kTemplate: return "template: " + allocations.pool().describe();
+    case StartupChoice::kAutomatic: break;
+  }
+  return "automatic: on request, and from a template once a process makes its third sandbox";
+}
+
 }  // namespace
 
 ProbeReport probe_machine(Allocations& allocations) {
@@ -178,6 +188,7 @@ ProbeReport probe_machine(Allocations& allocations) {
     trial.remedy = "see the layers above";
   }
   report.items.push_back(std::move(trial));
+  report.items.push_back(ProbeItem{"startup", true, startup_detail(allocations), ""});
   return report;
 }
 

@@ -109,7 +109,7 @@ TEST(LocalProvider, TheProbeNamesEveryLayerAndTheBasePackages) {
   std::vector<std::string> missing;
   for (const char* wanted : {"user", "pid", "mount", "net", "ipc", "uts", "cgroupns", "time", "capabilities",
                              "seccomp", "landlock", "cgroup", "rlimit", "descriptors", "python3", "node",
-                             "matplotlib", "pandas", "numpy", "sympy", "fonts", "sandbox"}) {
+                             "matplotlib", "pandas", "numpy", "sympy", "fonts", "sandbox", "startup"}) {
     const bool good = std::any_of(report.items.begin(), report.items.end(),
                                   [&](const ProbeItem& item) { return item.name == wanted && item.ok; });
     if (!good) missing.push_back(wanted);
