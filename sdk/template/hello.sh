@@ -11,8 +11,8 @@ create() {
   umask 022; mkdir -p "$1" && cd "$1" || exit 9
   [ ! -d "$2" ] || exit 0
   new="$2.new.$$"; mkdir -p "$new/root" && cd "$new/root" || exit 9
-  mkdir usr proc dev dev/shm etc tmp work old && chmod 1777 tmp dev/shm
-  for file in alternatives fonts ld.so.cache matplotlibrc; do cp -a "/etc/$file" etc/; done 2>/dev/null
+  mkdir usr proc dev dev/shm etc etc/alternatives etc/fonts tmp work old && chmod 1777 tmp dev/shm
+  for file in ld.so.cache matplotlibrc; do : > "etc/$file"; done
   for link in bin sbin lib lib64; do ln -s "usr/$link" "$link"; done
   for node in null zero full random urandom; do : > "dev/$node"; done
   ln -s /proc/self/fd dev/fd
@@ -35,8 +35,8 @@ fence() {
 }
 
 # run FOLDER NAME ID CWD VARIABLE=VALUE ... -- ARGV ...
-# A process tree of its own that sees nothing of the machine but /usr, and no network. When its first
-# process ends the kernel ends the rest; how the program ended goes where the program cannot write.
+# A process tree of its own that sees nothing of the machine but /usr with what goes with it, and no network.
+# When its first process ends the kernel ends the rest; how the program ended goes where it cannot write.
 run() {
   PATH=$PATH:/usr/sbin:/sbin; cd "$1/$2/root" || exit 4
   echo $$ > "../run.$3"; exec 3> "../end.$3"
@@ -46,6 +46,9 @@ run() {
     mount --bind . . && cd "$PWD"
     mount --bind -o ro /usr usr
     for node in null zero full random urandom; do mount --bind "/dev/$node" "dev/$node"; done
+    for file in alternatives fonts ld.so.cache matplotlibrc; do
+      [ ! -e "/etc/$file" ] || mount --bind -o ro "/etc/$file" "etc/$file"
+    done
     mount -t proc proc proc
     pivot_root . old && umount -l old
     exec /usr/bin/python3 -Ic "$@"' "$name" '
