@@ -12,6 +12,7 @@
 // does.
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -237,6 +238,12 @@ BERTH_EXPORT int berth_template_serve(int control) {
     make_sandbox();
     close_received(&shared.message);
   }
+}
+
+// Whether the command is there already.
+BERTH_EXPORT int berth_template_is_asked(int socket) {
+  pollfd watched{socket, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1 ? 1 : 0;
 }
 
 // Waits for the command of this sandbox and takes on all of it but the program. Returns the number of

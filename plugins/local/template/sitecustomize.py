@@ -140,9 +140,9 @@ def serve():
     streams = interpreter.streams()
     paths = [getattr(finder, "__name__", "") for finder in sys.meta_path].index("PathFinder")
     sys.meta_path.insert(paths, packages)
-    # Once for nothing: what the way to a program writes to is copied now, while there is time.
+    # Once for nothing: what the way to a program writes to is copied now, where there is time.
     own_arguments = ["python3", *sys.argv]
-    if fits(own_arguments, own, own):
+    if not native.berth_template_is_asked(socket) and fits(own_arguments, own, own):
         configuration.set(sys.argv)
         become(own_arguments, own, streams)
         run_site(own)
