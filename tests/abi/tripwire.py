@@ -77,7 +77,7 @@ def self_test(headers, frozen, changes, sums):
         "a new minor without words": (raised, frozen, changes),
         "a minor that skips one": ({**headers, "abi.h": text.replace("#define BERTH_ABI_MINOR 0u", "#define BERTH_ABI_MINOR 5u")}, frozen, changes + "\n## 1.5\n\nx\n"),
         "a frozen header that was changed": (headers, changed("abi-1.0.h"), changes),
-        "a frozen provider that was changed": (headers, changed("provider-1.0/provider.c"), changes),
+        "a frozen provider that was changed": (headers, changed("provider-1.0/hello.c"), changes),
         "a frozen provider that is gone": (headers, {name: data for name, data in frozen.items() if "provider" not in name}, changes),
         "an extension's header nobody froze": ({**headers, "ext/files.h": "struct x;"}, frozen, changes),
         "nothing frozen at all": (headers, {}, changes),
