@@ -92,7 +92,8 @@ TEST_P(Attack, FailsInASandboxForkedFromATemplateToo) {
   Scene& scene = Stage::template_scene();
   if (probe().without != 0) return;  // layers seen alone are seen above
   scene.renew();
-  ASSERT_EQ(scene.sandbox().startup(), local::Startup::kTemplate);
+  ASSERT_EQ(scene.sandbox().startup(), local::Startup::kTemplate)
+      << scene.machine().allocations().pool().describe();
   const std::string said = said_by(probe(), scene);
   if (probe().program != nullptr) {
     EXPECT_EQ(scene.sandbox().forked_runs(), 1u);

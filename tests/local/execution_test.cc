@@ -273,6 +273,41 @@ TEST(Execution, DestroyDuringACommandEndsBoth) {
   EXPECT_EQ(machine.allocations().lookup(name).presence, Presence::kAbsentNow);
 }
 
+TEST(Execution, CommandsThatComeAtOnceTakeTurnsAndEachTellsItsOwnEnd) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  constexpr int kThreads = 6;
+  constexpr int kEach = 10;
+  std::atomic<int> good{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kThreads; ++i) {
+    callers.emplace_back([&, i] {
+      for (int round = 0; round < kEach; ++round) {
+        const Ran ran = shell(*sandbox, "echo " + std::to_string(i) + "; exit " + std::to_string(10 + i));
+        good += ran.result.exit_code == 10 + i && ran.out == std::to_string(i) + "\n" ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(good, kThreads * kEach);
+}
+
+TEST(Execution, WhatAnEarlierCommandLeftSaysNothingInALaterOne) {
+  Machine machine;
+  const auto sandbox = machine.sandbox();
+  EXPECT_EQ(shell(*sandbox, "(sleep 0.1; echo LATE) & echo now").out, "now\n");
+  EXPECT_EQ(shell(*sandbox, "sleep 0.3; echo second").out, "second\n");
+}
+
+TEST(Execution, EnvironmentValuesArriveByteForByte) {
+  Machine machine;
+  Command command;
+  command.env = {{"V", "a\"b$HOME`id`\\c'd=e\nf"}, {"N", ""}};
+  const Ran ran = python(*machine.sandbox(), "import os; print(ascii(os.environ['V']), ascii(os.environ['N']))",
+                         std::move(command));
+  EXPECT_EQ(ran.out, "'a\"b$HOME`id`\\\\c\\'d=e\\nf' ''\n");
+}
+
 TEST(Execution, WhatCannotBeRunIsRefusedByName) {
   Machine machine;
   const auto sandbox = machine.sandbox();
