@@ -22,7 +22,8 @@ from pathlib import Path
 LOADER_TWINS = {
 }
 # Cases that must find several faults, beside the one of their own name.
-MORE_FAULTS = {"OP-001": ["writes"], "OP-002": ["never"], "STRM-101": ["repeats", "reorders"]}
+MORE_FAULTS = {"OP-001": ["writes"], "OP-002": ["never"], "STRM-101": ["repeats", "reorders"],
+               "STRM-005": ["stops"]}
 SAMPLE_SIZE = 6
 GOOD = {"pass", "warn", "skip-undeclared", "skip-environment"}
 

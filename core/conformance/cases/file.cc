@@ -132,7 +132,7 @@ Status parents_are_made(Lab& lab) {
 
 Status size_is_what_was_sent(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  for (const std::size_t size : {0, 1, 65'535, 65'536, 65'537, 300'000}) {
+  for (const std::size_t size : {0u, 1u, 65'535u, 65'536u, 65'537u, 300'000u}) {
     const std::string bytes = random_bytes(lab, size);
     const PutFile file = put("/tmp/kit/sized", size);
     BERTH_CHECK_OK(puts(lab, made.ref, file, bytes));

@@ -154,6 +154,34 @@ struct IgnoresLimit : Twin {
   }
 };
 
+// Reads no more of a program once one of its streams has its limit; it is let go when its sandbox ends.
+struct StopsAtLimit : WatchesRuns {
+  std::set<berth_op> stuck;
+  bool is_stuck(berth_op op) {
+    const std::lock_guard lock(mutex);
+    return stuck.contains(op);
+  }
+  berth_flow output(berth_op op, berth_stream stream, berth_bytes bytes) override {
+    const berth_flow flow = Twin::output(op, stream, bytes);
+    if (flow != BERTH_OUTPUT_LIMIT || command_of(op).stderr_cap_bytes != 0) return flow;
+    const std::lock_guard lock(mutex);
+    stuck.insert(op);
+    return BERTH_OUTPUT_PAUSE;
+  }
+  berth_wait_status op_wait(berth_op op, std::uint64_t timeout_ns) override {
+    if (!is_stuck(op)) return Twin::op_wait(op, timeout_ns);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return BERTH_WAIT_TIMEOUT;
+  }
+  void destroy(berth_op op, berth_str name, berth_str ref) override {
+    {
+      const std::lock_guard lock(mutex);
+      stuck.clear();
+    }
+    Twin::destroy(op, name, ref);
+  }
+};
+
 // Takes "it may go on" for "there is input", and waits for more of that.
 struct MistakesReady : WatchesRuns {
   berth_wait_status op_wait(berth_op op, std::uint64_t timeout_ns) override {
@@ -171,7 +199,8 @@ const Faults& strm_faults() {
       {"STRM-003", &make<MergesStreams>},         {"STRM-101", &make<LosesPiece>},
       {"STRM-101/repeats", &make<RepeatsPiece>},  {"STRM-101/reorders", &make<ReordersPiece>},
       {"STRM-102", &make<CutsCharacters>},        {"STRM-004", &make<IgnoresPause>},
-      {"STRM-005", &make<IgnoresLimit>},          {"STRM-006", &make<MistakesReady>},
+      {"STRM-005", &make<IgnoresLimit>},          {"STRM-005/stops", &make<StopsAtLimit>},
+      {"STRM-006", &make<MistakesReady>},
   };
   return *all;
 }
