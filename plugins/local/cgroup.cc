@@ -341,11 +341,11 @@ std::vector<std::string> SandboxCgroup::folders() const {
   return found;
 }
 
-std::vector<Fd> SandboxCgroup::open_procs() const {
+std::vector<Fd> SandboxCgroup::open_tasks() const {
   std::vector<Fd> found;
   for (const CgroupBase& place : places_) {
     if (place.unified) continue;
-    found.emplace_back(open((place.folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    found.emplace_back(open((place.folder + "/tasks").c_str(), O_WRONLY | O_CLOEXEC));
   }
   return found;
 }

@@ -54,9 +54,9 @@ class SandboxCgroup {
   // The absolute folders.
   std::vector<std::string> folders() const;
 
-  // What the launcher needs to put the first process in: one cgroup.procs per version 1 hierarchy,
+  // What the launcher needs to put the first process in: `tasks` of one group per version 1 hierarchy,
   // and the version 2 folder.
-  std::vector<Fd> open_procs() const;
+  std::vector<Fd> open_tasks() const;
   Fd open_unified() const;
 
   CgroupCounters counters() const;

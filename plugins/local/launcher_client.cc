@@ -164,8 +164,8 @@ Launched LauncherClient::create(Create request, const LaunchParts& parts) {
     request.descriptor_flags |= kHasTemplate;
     fds.insert(fds.end(), {parts.control, parts.ancestor});
   }
-  fds.insert(fds.end(), parts.procs.begin(), parts.procs.end());
-  request.cgroup_procs_count = static_cast<std::uint32_t>(parts.procs.size());
+  fds.insert(fds.end(), parts.tasks.begin(), parts.tasks.end());
+  request.cgroup_tasks_count = static_cast<std::uint32_t>(parts.tasks.size());
 
   const std::lock_guard<std::mutex> lock(mutex_);
   request.header = Header{Kind::kCreate, 0, next_id_++};

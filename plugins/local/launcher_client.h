@@ -22,7 +22,7 @@ struct LaunchParts {
   int unified = -1;   // -1: none
   int control = -1;   // of a template to fork from; -1: none
   int ancestor = -1;  // that template's user namespace
-  std::vector<int> procs;
+  std::vector<int> tasks;
 };
 
 struct Launched {

@@ -185,7 +185,7 @@ std::shared_ptr<Sandbox> Maker::attempt(const Wish& wish, Template* from, Making
   request.identity_count = config_.identity_count;
   std::memcpy(request.host_name, wish.name.data(), std::min(wish.name.size(), kHostNameMaxBytes - 1));
 
-  const std::vector<Fd> procs = making->cgroup.open_procs();
+  const std::vector<Fd> tasks = making->cgroup.open_tasks();
   const Fd unified = making->cgroup.open_unified();
   LaunchParts parts;
   parts.init_socket = theirs.get();
@@ -193,7 +193,7 @@ std::shared_ptr<Sandbox> Maker::attempt(const Wish& wish, Template* from, Making
   parts.pid_file = making->claim->process.get();
   parts.identity = making->identity ? making->identity->lock.get() : -1;
   parts.unified = unified.get();
-  for (const Fd& fd : procs) parts.procs.push_back(fd.get());
+  for (const Fd& fd : tasks) parts.tasks.push_back(fd.get());
   if (from != nullptr) {
     parts.control = from->control();
     parts.ancestor = from->ancestor();

@@ -118,7 +118,7 @@ struct Probed {
 
 // Descriptors of a Create, in this order: the init's socket, the liveness lock (open read-only, with
 // the lock held), the pid file (write-only), then as `descriptor_flags` says the identity lock, the v2
-// folder, the control socket of a template with its user namespace, and one cgroup.procs per v1
+// folder, the control socket of a template with its user namespace, and `tasks` of one group per v1
 // hierarchy.
 inline constexpr std::uint32_t kHasIdentityLock = 1;
 inline constexpr std::uint32_t kHasUnifiedFolder = 2;
@@ -128,7 +128,7 @@ inline constexpr std::size_t kCreateFdsMax = 7 + kCgroupDirsMax;
 struct Create {
   Header header;
   std::uint32_t descriptor_flags;
-  std::uint32_t cgroup_procs_count;
+  std::uint32_t cgroup_tasks_count;
   std::uint32_t skipped_layers;  // accepted by the configuration as missing here
   std::uint32_t outer_id;        // the identity outside; meaningful when privileged
   std::uint32_t inner_id;        // the identity programs see

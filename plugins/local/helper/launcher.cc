@@ -108,8 +108,8 @@ struct Parts {
   int unified = -1;
   int control = -1;   // of the template to fork from
   int ancestor = -1;  // that template's user namespace
-  const int* procs = nullptr;
-  std::size_t procs_count = 0;
+  const int* tasks = nullptr;  // of the groups of version 1
+  std::size_t tasks_count = 0;
 };
 
 bool take_parts(const Create& request, const Received& message, Parts* parts) {
@@ -126,10 +126,10 @@ bool take_parts(const Create& request, const Received& message, Parts* parts) {
     take(&parts->control);
     take(&parts->ancestor);
   }
-  parts->procs = message.fds + next;
-  parts->procs_count = request.cgroup_procs_count;
-  return parts->pid_file >= 0 && parts->procs_count <= kCgroupDirsMax &&
-         next + parts->procs_count == message.fd_count;
+  parts->tasks = message.fds + next;
+  parts->tasks_count = request.cgroup_tasks_count;
+  return parts->pid_file >= 0 && parts->tasks_count <= kCgroupDirsMax &&
+         next + parts->tasks_count == message.fd_count;
 }
 
 // The owner of a user namespace is who is asked for all the kernel counts by user: pending signals,
@@ -142,8 +142,20 @@ bool act_as(std::uint32_t user) {
 
 int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept); }
 
-// In the new process: keep three descriptors at known places, close all else, wait for the gate.
+// A process that joins a group by itself, as a single thread, does not wait for everything else that
+// starts and ends on this machine, which takes longer than all the rest. 0, or an errno.
+int join_groups(const Parts& parts) {
+  for (std::size_t i = 0; i < parts.tasks_count; ++i) {
+    const int error = write_decimal(parts.tasks[i], 0);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+// In the new process: join the groups, keep three descriptors at known places, close all else, wait for
+// the gate.
 [[noreturn]] void become_init(const Create& request, const Parts& parts, int gate) {
+  const int not_joined = join_groups(parts);
   const int kept[] = {move_up(parts.init_socket), move_up(parts.liveness), move_up(parts.identity),
                       move_up(gate)};
   const int places[] = {kInitSocket, kInitLiveness, kInitIdentity, kInitGate};
@@ -160,6 +172,12 @@ int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept
   } while (got < 0 && errno == EINTR);
   if (got != 1) _exit(1);
   close(kInitGate);
+  if (not_joined != 0) {
+    SetupResult result;
+    result.failure = make_failure(Layer::kCgroup, not_joined, "joining the control groups");
+    send_ready(request, result);
+    _exit(1);
+  }
   run_init(request);
 }
 
@@ -311,13 +329,9 @@ class Launcher {
         pwrite(parts.pid_file, text, static_cast<std::size_t>(size), 0) != size) {
       return make_failure(Layer::kPid, errno, "recording the process");
     }
-    for (std::size_t i = 0; i < parts.procs_count; ++i) {
-      const int error = write_decimal(parts.procs[i], child);
-      if (error != 0) return make_failure(Layer::kCgroup, error, "joining the control groups");
-    }
     if (parts.control >= 0) {
-      const int error = join_unified(parts.unified, child);
-      if (error != 0) return make_failure(Layer::kCgroup, error, "joining the version 2 group");
+      const LayerFailure failure = place(parts, child);
+      if (failure.error != 0) return failure;
     }
     if (!wanted(request.skipped_layers, Layer::kUser)) return LayerFailure{};
     if (parts.control < 0) return map_identity(request, child);
@@ -377,6 +391,17 @@ class Launcher {
     const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     if (error == 0) return LayerFailure{};
     return make_failure(Layer::kUser, error, "mapping the identity from the template's namespace");
+  }
+
+  // A process that comes out of a template is not born into its group of version 2.
+  static LayerFailure place(const Parts& parts, pid_t child) {
+    for (std::size_t i = 0; i < parts.tasks_count; ++i) {
+      const int error = write_decimal(parts.tasks[i], child);
+      if (error != 0) return make_failure(Layer::kCgroup, error, "joining the control groups");
+    }
+    const int error = join_unified(parts.unified, child);
+    if (error != 0) return make_failure(Layer::kCgroup, error, "joining the version 2 group");
+    return LayerFailure{};
   }
 
   static int join_unified(int folder, pid_t child) {
