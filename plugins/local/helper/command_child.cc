@@ -47,7 +47,9 @@ bool apply_limits(const Run& request) {
   constexpr rlim_t kStackBytes = 8u << 20;
   const rlim_t file_size = request.file_size_bytes == 0 ? RLIM_INFINITY : request.file_size_bytes;
   // Not zero: a size of one keeps the kernel from starting the host's crash collector as well.
-  bool good = volunteer_when_memory_runs_out() && limit(RLIMIT_CORE, 1, 1) &&
+  // The inits of a template's sandboxes begin as what it is.
+  const bool volunteers = (request.flags & kRunTemplate) == 0;
+  bool good = (!volunteers || volunteer_when_memory_runs_out()) && limit(RLIMIT_CORE, 1, 1) &&
               limit(RLIMIT_NICE, 0, 0) && limit(RLIMIT_RTPRIO, 0, 0) &&
               limit(RLIMIT_MEMLOCK, kLockedBytes, kLockedBytes) &&
               limit(RLIMIT_MSGQUEUE, kQueueBytes, kQueueBytes) &&
