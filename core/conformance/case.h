@@ -4,6 +4,7 @@
 // It talks to the provider through Lab and ends with what it found:
 //   success                              the clause holds, as far as this case can see
 //   an error of kind kUnavailable        this machine or this provider's world lacks what the case needs
+//   an error of kind kLimit (warned(...))  it holds, and someone should know
 //   an error of kind kInternal           the kit itself failed: never blamed on the provider
 //   any other error (violated(...))      the clause is broken, and the message says how
 //
@@ -57,6 +58,7 @@ inline bool keeps_clause(const Case& one) { return one.id == one.clause; }
 inline tl::unexpected<Error> violated(std::string how) {
   return fail(ErrorKind::kConflict, std::move(how));
 }
+inline tl::unexpected<Error> warned(std::string of) { return fail(ErrorKind::kLimit, std::move(of)); }
 // The machine, or what is behind the provider, lacks what the case needs.
 inline tl::unexpected<Error> lacking(std::string what) {
   return fail(ErrorKind::kUnavailable, std::move(what));

@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "core/base/json.h"
+#include "core/conformance/fuzz.h"
 #include "core/conformance/lab.h"
 #include "core/os/process.h"
 #include "core/os/process_tree.h"
@@ -64,6 +65,7 @@ Status start_of(const Case& one, Lab& lab) {
 Status run_body(const std::string& task, Lab& lab) {
   if (task == kLoadTask) return load_task(lab);
   if (task == kCleanTask) return clean_task(lab);
+  if (task == kFuzzTask) return fuzz_sequence(lab);
   const Case* one = find_case(task);
   if (one == nullptr) return fail(ErrorKind::kInternal, "no case " + task);
   BERTH_CHECK_OK(start_of(*one, lab));
@@ -87,7 +89,8 @@ Status run_body(const std::string& task, Lab& lab) {
     messages.result(fail(subject.error()), {}, {});
     ::_exit(0);
   }
-  Lab lab(*subject, messages);
+  const Case* one = find_case(task);
+  Lab lab(*subject, messages, one != nullptr ? one->clause : std::string_view());
   Status status = run_body(task, lab);
   messages.body_over();
   const std::vector<std::string> left = lab.clean_up();
@@ -95,7 +98,7 @@ Status run_body(const std::string& task, Lab& lab) {
   if (status && !shut) status = shut;
   messages.result(status, lab.bench().violations(), left);
   std::fflush(nullptr);
-  ::_exit(0);
+  ::_exit(status && lab.bench().violations().empty() ? 0 : 1);
 }
 
 // ---- The keeper
@@ -198,7 +201,7 @@ int serve_as_child() {
   return keep(*request);
 }
 
-int run_case_here(const char* request_json, int messages_fd) {
+int run_case_here(const std::string& request_json, int messages_fd) {
   auto request = decode_request(request_json);
   if (!request) return 4;
   run_case(*request, messages_fd);

@@ -3,6 +3,8 @@
 #ifndef BERTH_CORE_CONFORMANCE_CHILD_H_
 #define BERTH_CORE_CONFORMANCE_CHILD_H_
 
+#include <string>
+
 namespace berth::conformance {
 
 // The one argument that makes a program serve a case instead of what it is for.
@@ -15,7 +17,7 @@ int serve_as_child();
 
 // The case in this process, for a debugger: no time limit, nothing is caught. Messages go to
 // `messages_fd`.
-int run_case_here(const char* request_json, int messages_fd);
+int run_case_here(const std::string& request_json, int messages_fd);
 
 }  // namespace berth::conformance
 

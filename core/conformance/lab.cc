@@ -22,9 +22,10 @@ std::string describe(std::string_view what, const Outcome& outcome) {
   return text;
 }
 
-Lab::Lab(const Subject& subject, Messages& messages)
+Lab::Lab(const Subject& subject, Messages& messages, std::string_view clause)
     : subject_(subject),
       messages_(messages),
+      clause_(clause),
       bench_(std::make_unique<Bench>(subject,
                                      [&messages](std::string_view operation, std::string_view stage) {
                                        messages.progress(operation, stage);
@@ -194,6 +195,14 @@ std::string Lab::new_name() {
   auto list = os::open_file(subject_.names_file(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (list) static_cast<void>(os::write_all(list->get(), name + "\n"));
   return name;
+}
+
+std::vector<std::pair<std::string, std::string>> Lab::secrets() const {
+  constexpr std::size_t kShortestSecret = 6;  // a shorter value is found everywhere
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, value] : subject_.driver_settings().variables)
+    if (value.size() >= kShortestSecret) out.emplace_back(name, value);
+  return out;
 }
 
 CreateSpec Lab::plain_spec() {

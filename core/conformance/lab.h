@@ -30,11 +30,13 @@ std::string describe(std::string_view what, const Outcome& outcome);
 
 class Lab {
  public:
-  Lab(const Subject& subject, Messages& messages);
+  // `clause` is that of the case.
+  Lab(const Subject& subject, Messages& messages, std::string_view clause = {});
 
   const Subject& subject() const { return subject_; }
   const registry::Manifest& manifest() const { return subject_.manifest(); }
   Bench& bench() { return *bench_; }
+  std::string_view clause() const { return clause_; }
   std::mt19937_64& random() { return random_; }
   Duration scaled(Duration duration) const { return subject_.scaled(duration); }
   // The longest an operation that should end is waited for.
@@ -43,6 +45,13 @@ class Lab {
   // ---- The steps to an open provider; a case that starts further on has them behind it.
   Status load();
   Status open();
+  // The case called `open` itself, and it is DONE.
+  Status opened_by_hand() {
+    open_ = true;
+    return {};
+  }
+  // The case called `shutdown` itself.
+  void shut_by_hand() { shut_ = true, open_ = false; }
   // The last operation; waits until no lent thread runs. Nothing may be called after it.
   Status shut_down();
 
@@ -93,15 +102,22 @@ class Lab {
   // DONE was said of its destruction: it is no longer this case's to clean.
   void forget(const std::string& name) { alive_.erase(name); }
   static CreateSpec plain_spec();
+  // The declared variables that are set, with their values: what must not be seen anywhere.
+  std::vector<std::pair<std::string, std::string>> secrets() const;
   const std::string& owner_tag() const { return subject_.request.owner_tag; }
   Result<std::unique_ptr<FreshProcess>> fresh();
   // What the binding found beside refusals.
   const registry::Findings& findings() const { return findings_; }
+  std::function<void(std::string_view)> progress() {
+    return [this](std::string_view operation) { messages_.progress(operation, ""); };
+  }
   void note(std::string_view text) { messages_.note(text); }
 
   // Destroys what the case left, and tells of what it could not. Called once, after the body.
   std::vector<std::string> clean_up();
   bool is_open() const { return open_; }
+  // The provider cannot be brought to its end after this case: its process just ends.
+  void abandon() { shut_ = true, open_ = false; }
 
  private:
   template <class T>
@@ -110,6 +126,7 @@ class Lab {
 
   const Subject& subject_;
   Messages& messages_;
+  std::string_view clause_;
   std::unique_ptr<Bench> bench_;
   std::mt19937_64 random_;
   registry::Findings findings_;

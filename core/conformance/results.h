@@ -72,7 +72,7 @@ struct RunReport {
 };
 
 // Holds every breach that was seen during some case against the keeper of its clause, or against
-// that case where the keeper is not among `report`'s.
+// that case where the keeper is not among `report`'s. A clause of a larger profile is only noted.
 void attribute_violations(RunReport& report);
 
 boost::json::value to_json(const RunReport& report);

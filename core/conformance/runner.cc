@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::chrono::seconds kBudget{60};
 constexpr std::chrono::seconds kCleanBudget{60};
+// How often profile stress repeats what profile full does once, each time with other random choices.
+constexpr int kStressRounds = 5;
 
 std::string describe_host() {
   utsname name{};
@@ -65,6 +67,7 @@ std::string text_of_end(const Told& told) {
 CaseStatus status_of_result(const std::string& result) {
   if (result == "ok") return CaseStatus::kPass;
   if (result == to_string(ErrorKind::kUnavailable)) return CaseStatus::kSkipEnvironment;
+  if (result == to_string(ErrorKind::kLimit)) return CaseStatus::kWarn;
   if (result == to_string(ErrorKind::kInternal)) return CaseStatus::kHarness;
   return CaseStatus::kFail;
 }
@@ -80,11 +83,11 @@ class Run {
  private:
   Task<void> work();
   Task<CaseResult> run_one(const Case& one);
+  Task<CaseResult> run_once(const Case& one, int round);
   Task<void> clean(const CaseRequest& of, CaseResult& result);
   Task<Result<bool>> try_to_load();
   void refuse(const std::vector<std::string>& sentences);
   CaseRequest request_of(std::string task, std::string_view id) const;
-  Result<std::filesystem::path> make_scratch() const;
 
   boost::asio::any_io_executor executor_;
   RunRequest request_;
@@ -117,6 +120,36 @@ std::vector<const Case*> chosen(const RunRequest& request) {
   return out;
 }
 
+Result<std::filesystem::path> make_scratch(const RunRequest& request) {
+  std::error_code error;
+  std::filesystem::path base = request.scratch;
+  if (base.empty()) base = std::filesystem::temp_directory_path(error);
+  if (error) return fail(ErrorKind::kIo, "there is no temporary folder: " + error.message());
+  // Short: providers put sockets below it.
+  const std::filesystem::path scratch = base / ("bc-" + random_hex(6));
+  std::filesystem::create_directory(scratch, error);
+  if (!error) std::filesystem::permissions(scratch, std::filesystem::perms::owner_all, error);
+  if (error)
+    return fail(ErrorKind::kIo,
+                fmt::format("cannot make the folder {}: {}", scratch.string(), error.message()));
+  return scratch;
+}
+
+Result<CaseRequest> request_for(const RunRequest& request, const Case& one) {
+  CaseRequest out;
+  BERTH_TRY(const std::filesystem::path scratch, make_scratch(request));
+  out.task = one.id;
+  out.file = request.file;
+  out.digest = registry::inspect(request.file).digest;
+  out.config_json = request.config_json;
+  out.folder = scratch / one.id;
+  out.worker = request.worker;
+  out.owner_tag = fmt::format("kit-{}-{}", random_hex(6), one.id);
+  out.seed = seed_of(request.seed, one.id);
+  out.time_scale = request.time_scale;
+  return out;
+}
+
 Task<Result<RunReport>> run_cases(boost::asio::any_io_executor executor, RunRequest request,
                                   Cancellation& cancellation) {
   Run run(executor, std::move(request), cancellation);
@@ -140,22 +173,6 @@ CaseRequest Run::request_of(std::string task, std::string_view id) const {
   return out;
 }
 
-Result<std::filesystem::path> Run::make_scratch() const {
-  std::error_code error;
-  std::filesystem::path base = request_.scratch;
-  if (base.empty()) base = std::filesystem::temp_directory_path(error);
-  if (error) return fail(ErrorKind::kIo, "there is no temporary folder: " + error.message());
-  // Short: providers put sockets below it.
-  const std::filesystem::path scratch = base / ("bc-" + nonce_);
-  std::filesystem::create_directory(scratch, error);
-  if (!error)
-    std::filesystem::permissions(scratch, std::filesystem::perms::owner_all, error);
-  if (error)
-    return fail(ErrorKind::kIo,
-                fmt::format("cannot make the folder {}: {}", scratch.string(), error.message()));
-  return scratch;
-}
-
 Task<Result<RunReport>> Run::go() {
   inspection_ = registry::inspect(request_.file);
   report_.file = request_.file.string();
@@ -174,7 +191,7 @@ Task<Result<RunReport>> Run::go() {
       report_.capabilities += (report_.capabilities.empty() ? "" : " ") + claim.id;
   }
   cases_ = chosen(request_);
-  BERTH_CO_TRY(scratch_, make_scratch());
+  BERTH_CO_TRY(scratch_, make_scratch(request_));
   BERTH_CO_TRY(const bool loads, co_await try_to_load());
   if (loads) {
     report_.cases.resize(cases_.size());
@@ -199,10 +216,11 @@ Task<Result<RunReport>> Run::go() {
 // What the loader says decides about its own clauses, and about whether anything else is tried.
 Task<Result<bool>> Run::try_to_load() {
   std::vector<std::string> refusals;
-  for (const registry::Finding& finding : inspection_.findings)
-    if (finding.severity == registry::Severity::kRefusal)
-      refusals.push_back(registry::to_sentence(finding));
-  if (!inspection_.loadable() || !inspection_.manifest) {
+  for (const registry::Findings* findings : {&inspection_.findings, &request_.host_findings})
+    for (const registry::Finding& finding : *findings)
+      if (finding.severity == registry::Severity::kRefusal)
+        refusals.push_back(registry::to_sentence(finding));
+  if (!refusals.empty() || !inspection_.manifest) {
     refuse(refusals);
     co_return false;
   }
@@ -263,8 +281,20 @@ Task<CaseResult> Run::run_one(const Case& one) {
     result.text = fmt::format("it does not claim {}", one.capability);
     co_return result;
   }
+  const int rounds = request_.profile == Profile::kStress ? kStressRounds : 1;
+  for (int round = 0; round < rounds; ++round) {
+    result = co_await run_once(one, round);
+    if (result.status != CaseStatus::kPass || !result.violations.empty() || cancellation_.requested()) break;
+  }
+  co_return result;
+}
+
+Task<CaseResult> Run::run_once(const Case& one, int round) {
+  CaseResult result;
+  result.id = one.id;
+  result.clause = one.clause;
   const auto started = std::chrono::steady_clock::now();
-  CaseRequest request = request_of(std::string(one.id), one.id);
+  CaseRequest request = request_of(std::string(one.id), fmt::format("{}.{}", one.id, round));
   Result<Told> asked = co_await run_process(executor_, request_.program, request, cancellation_);
   result.took = std::chrono::steady_clock::now() - started;
   if (!asked) {
@@ -280,6 +310,7 @@ Task<CaseResult> Run::run_one(const Case& one) {
   const bool spoke = !told.result.empty();
   result.status = spoke ? status_of_result(told.result) : status_of_end(told);
   result.text = spoke ? told.text : text_of_end(told);
+  // A process that ended after its result has said what counts.
   if (!spoke || !told.left.empty()) co_await clean(request, result);
   if (spoke && result.status == CaseStatus::kPass && !told.left.empty()) {
     result.status = CaseStatus::kLeak;

@@ -10,13 +10,16 @@
 
 #include "core/base/task.h"
 #include "core/conformance/results.h"
+#include "core/conformance/subject.h"
 #include "core/lifecycle/cancellation.h"
+#include "core/registry/finding.h"
 
 namespace berth::conformance {
 
 struct RunRequest {
   std::filesystem::path file;
   std::string config_json = "{}";     // fits the manifest's configSchema
+  registry::Findings host_findings;   // what this host itself holds against the file: lock, quarantine
   std::filesystem::path program;      // serves a case when started with kChildArgument
   std::filesystem::path worker;
   Profile profile = Profile::kFull;
@@ -33,6 +36,12 @@ struct RunRequest {
 
 // The cases of the request, in order. Empty: the filters match nothing.
 std::vector<const Case*> chosen(const RunRequest& request);
+
+// A private folder for the children's folders.
+Result<std::filesystem::path> make_scratch(const RunRequest& request);
+
+// What a child would be told for one case, with a folder of its own that stays.
+Result<CaseRequest> request_for(const RunRequest& request, const Case& one);
 
 // An error only when nothing could be begun: everything else is in the report. A cancellation ends
 // the children, cleans what they made, and is told in the report.

@@ -1,11 +1,17 @@
 #include "core/conformance/scripted_host.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
+
+#include <thread>
+#include <utility>
 
 namespace berth::conformance {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+thread_local bool to_be_unwound = false;
 
 }  // namespace
 
@@ -74,8 +80,13 @@ struct ScriptedHost::HostTable {
     return inner.now(inner.ctx);
   }
   static std::uint32_t post_blocking(void* ctx, berth_task_fn task, void* user) {
-    const auto& inner = at(ctx, "post_blocking").inner_;
-    return inner.post_blocking(inner.ctx, task, user);
+    ScriptedHost& self = at(ctx, "post_blocking");
+    if (!self.unwinding_) return self.inner_.post_blocking(self.inner_.ctx, task, user);
+    std::thread([task, user] {
+      to_be_unwound = true;
+      task(user);
+    }).detach();
+    return 1;
   }
 };
 
@@ -126,6 +137,7 @@ struct ScriptedHost::Slots {
     spec.image = memory->put(from->image);
     spec.env = memory->put(from->env);
     if (from->limits != nullptr) spec.limits = memory->put(*from->limits);
+    if (auto change = std::exchange(of(host).create_change_, nullptr)) change(spec);
     const auto* at = memory->put(spec);
     through(host, op, memory, [&](auto& table, void* self) { table.create(self, op, own, at); });
   }
@@ -158,6 +170,7 @@ struct ScriptedHost::Slots {
     command.cwd = memory->put(from->cwd);
     command.env = memory->put(from->env);
     if (from->limits != nullptr) command.limits = memory->put(*from->limits);
+    if (auto change = std::exchange(of(host).command_change_, nullptr)) change(command);
     const auto* at = memory->put(command);
     through(host, op, memory, [&](auto& table, void* self) { table.run(self, op, own, at); });
   }
@@ -321,6 +334,7 @@ void ScriptedHost::grant_ends(plugin::OpId op) {
 
 void ScriptedHost::called(std::string_view function) {
   ++callbacks_;
+  if (to_be_unwound && !unwound_.exchange(true)) ::pthread_exit(nullptr);
   if (over_)
     on_violation_({"SHUT-001", fmt::format("{} was called after shutdown had completed", function)});
 }

@@ -45,7 +45,16 @@ class ScriptedHost {
   const void* extension(std::string_view id);
   const berth_provider_v1& provider() const { return provider_; }
   void* provider_self() const { return self_; }
-  // Calls of op_complete for operations of a slot other than shutdown, of any kind.
+  // Changes what the next create or run is given, to what no host type can say.
+  void change_create(std::function<void(berth_create_spec&)> change) { create_change_ = std::move(change); }
+  void change_command(std::function<void(berth_command&)> change) { command_change_ = std::move(change); }
+
+  // From here on tasks run on threads of their own, and the next time one of those calls the host, its
+  // thread is unwound by force, as a cancelled thread is.
+  void unwind_next_task() { unwinding_ = true; }
+  bool unwound() const { return unwound_; }
+
+  // How often the provider has called the host.
   std::uint64_t callbacks() const { return callbacks_; }
 
  private:
@@ -78,6 +87,10 @@ class ScriptedHost {
   void* self_ = nullptr;
   std::mutex mutex_;
   std::map<berth_op, Lent> lent_;
+  std::function<void(berth_create_spec&)> create_change_;
+  std::function<void(berth_command&)> command_change_;
+  std::atomic<bool> unwinding_{false};
+  std::atomic<bool> unwound_{false};
   std::atomic<bool> over_{false};
   std::atomic<std::uint64_t> callbacks_{0};
 };

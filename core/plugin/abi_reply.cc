@@ -87,7 +87,7 @@ class Taker {
       T element;
       if (!structure(at, element, what)) return;
       if (element.struct_size != first.struct_size)
-        return bad("OUT-004", fmt::format("the elements of {} differ in size", what));
+        return bad("MEM-003", fmt::format("the elements of {} differ in size", what));
       take(element);
     }
   }

@@ -88,7 +88,7 @@ void HostProgram::prepare(const Boxes& boxes, const std::string& sandbox, const 
     throw Failure::rejected(Code::kNotFound, "reference: the sandbox is ending or gone");
 }
 
-void HostProgram::run() noexcept {
+void HostProgram::run() {
   try {
     start();
     exchange();
@@ -255,6 +255,8 @@ RunResult HostProgram::result() const {
   out.stdout_bytes = out_.bytes;
   out.stderr_bytes = err_.bytes;
   Usage usage;
+  // Each command counts for itself. [USE-001]
+  usage.epoch = static_cast<std::uint64_t>(started_.time_since_epoch().count());
   usage.wall_ns = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ended_ - started_).count());
   if (told_.status >= 0) {

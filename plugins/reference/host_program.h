@@ -28,7 +28,7 @@ class HostProgram {
                std::uint64_t expires_unix_ms);
   // Starts it and stays until it and everything it started is over. What went wrong is thrown by
   // result().
-  void run() noexcept;
+  void run();
   RunResult result() const;
 
  private:

@@ -11,7 +11,9 @@ the other cases; with it every twin meets every case. The table of clause, case 
 
 import argparse
 import fnmatch
+import hashlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -20,6 +22,15 @@ from pathlib import Path
 
 # Case -> file. Everything else is a fault of broken.so.
 LOADER_TWINS = {
+    "META-001": "truncated_note", "META-002": "disagreeing_note", "META-003": "odd_recovery",
+    "META-004": "claim_without_table", "META-005": "broken_unclaimed_table", "META-007": "other_kind",
+    "META-008": "one_language", "LOAD-001": "made:folder", "LOAD-002": "made:cut",
+    "LOAD-003": "executable_stack", "LOAD-004": "extra_exports", "LOAD-005": "broken_entry_prints",
+    "LOAD-006": "broken_constructor_runs", "TRUST-001": "host:other digest in the lock file",
+    "TRUST-002": "host:no signature", "TRUST-003": "host:in quarantine", "NEG-001": "wrong_major",
+    "NEG-002": "newer_minor", "NEG-003": "host_extension", "NEG-004": "null_slots", "NEG-005": "wrong_size",
+    "NEG-006": "table_on_heap", "NEG-007": "broken_accepts_any_host", "OPEN-001": "broken_answers_early",
+    "OPEN-003": "broken_needs_more_than_it_says",
 }
 # Cases that must find several faults, beside the one of their own name.
 MORE_FAULTS = {"OP-001": ["writes"], "OP-002": ["never"], "STRM-101": ["repeats", "reorders"],
@@ -42,17 +53,52 @@ def area_of(case):
     return case.split("-")[0]
 
 
+def file_of(twin, plugins, folder):
+    if twin == "made:folder":
+        path = Path(folder, "folder.so")
+        path.mkdir(exist_ok=True)
+        return path
+    if twin == "made:cut":
+        path = Path(folder, "cut.so")
+        path.write_bytes(Path(plugins, "good.so").read_bytes()[:300])
+        return path
+    return Path(plugins, ("broken" if twin.startswith("host:") else twin) + ".so")
+
+
+def surroundings_of(case, fault, twin, file, folder):
+    """The host's configuration, its lock file and its quarantine, as the twin needs them. The folder to use."""
+    place = Path(folder, fault.replace("/", "-"))
+    place.mkdir()
+    config = {"programs": "host"}
+    if twin == "broken":
+        config["fault"] = fault
+    document = {"providers": {"broken": {"config": config}}}
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    locked = {"TRUST-001": "0" * 64, "TRUST-002": digest}.get(case)
+    if locked:
+        entry = {"version": "0.1.0", "sha256": locked}
+        Path(place, "providers.lock.json").write_text(json.dumps({"lockVersion": 1, "providers": {"broken": entry}}))
+    if case == "TRUST-002":
+        document["requireSignature"] = True
+    if case == "TRUST-003":
+        entry = {"sha256": digest, "provider": "broken", "reason": "it crashed", "crashes": 3, "lastUnixMs": 1,
+                 "quarantined": True}
+        Path(place, "quarantine.json").write_text(json.dumps({"entries": [entry]}))
+    Path(place, "config.json").write_text(json.dumps(document))
+    return place
+
+
 def run_twin(berth, plugins, case, fault, only, jobs, folder):
-    """The ids that were bad, the statuses of all, and the loader's refusal."""
-    name = LOADER_TWINS.get(case, "broken")
-    config = Path(folder, f"{fault.replace('/', '-')}.json")
-    chosen = {} if name != "broken" else {"providers": {"broken": {"config": {"fault": fault, "programs": "host"}}}}
-    config.write_text(json.dumps(chosen))
-    command = [berth, "conformance", "run", str(Path(plugins, f"{name}.so")), "--config", str(config), "--json",
-               "--seed", "1", "--timeout-scale", "0.5", "--jobs", str(jobs)]
+    """The kit's report on a case's twin, and its results by id."""
+    twin = LOADER_TWINS.get(case, "broken")
+    file = file_of(twin, plugins, folder)
+    place = surroundings_of(case, fault, twin, file, folder)
+    command = [berth, "conformance", "run", str(file), "--config", str(Path(place, "config.json")),
+               "--state-dir", str(place), "--json", "--seed", "1", "--timeout-scale", "0.5", "--jobs", str(jobs)]
     for glob in only:
         command += ["--only", glob]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, "BERTH_BROKEN_SECRET": "a-secret-nobody-may-see"}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     if not ran.stdout.startswith("{"):
         sys.exit(f"{case}: the kit did not report (exit {ran.returncode}): {ran.stderr[-2000:]}")
     report = json.loads(ran.stdout)
@@ -117,7 +163,7 @@ def main():
     ids = [case["id"] for case in cases]
     chance = random.Random(1)
     record, faults = {}, []
-    print(f"{'CLAUSE':<11}{'CASE':<11}{'TWIN':<34}FOUND")
+    print(f"{'CLAUSE':<11}{'CASE':<11}{'TWIN':<36}FOUND")
     with tempfile.TemporaryDirectory(prefix="berth-matrix-") as folder:
         for case in cases:
             name = case["id"]
@@ -131,7 +177,7 @@ def main():
                 record.setdefault(name, statuses)
                 wrong = verdict(name, statuses)
                 twin = LOADER_TWINS.get(name, f"broken, fault {fault}")
-                print(f"{case['clause']:<11}{name:<11}{twin:<34}{wrong or statuses[name]}", flush=True)
+                print(f"{case['clause']:<11}{name:<11}{twin:<36}{wrong or statuses[name]}", flush=True)
                 if wrong:
                     faults.append(fault)
                     tell(report, results)

@@ -44,6 +44,12 @@
 #ifndef MANIFEST_RECOVERY
 #define MANIFEST_RECOVERY "manual"
 #endif
+#ifndef MANIFEST_HOST_EXTENSIONS
+#define MANIFEST_HOST_EXTENSIONS "[]"
+#endif
+#ifndef MANIFEST_LANGUAGES
+#define MANIFEST_LANGUAGES "[\"python\",\"javascript\"]"
+#endif
 #ifndef MANIFEST_MORE
 #define MANIFEST_MORE ""
 #endif
@@ -51,8 +57,8 @@
   "{\"contractVersion\":1,\"kind\":\"" MANIFEST_KIND "\",\"id\":\"" PLUGIN_ID                     \
   "\",\"version\":\"1.0.0\",\"title\":\"test\",\"license\":\"Apache-2.0\",\"abi\":" MANIFEST_ABI  \
   ",\"capabilities\":" MANIFEST_CAPABILITIES ",\"extensions\":" MANIFEST_EXTENSIONS               \
-  ",\"hostExtensions\":[],\"recovery\":\"" MANIFEST_RECOVERY                                      \
-  "\",\"scopeFields\":[\"account\"],\"languages\":[\"python\",\"javascript\"],"                    \
+  ",\"hostExtensions\":" MANIFEST_HOST_EXTENSIONS ",\"recovery\":\"" MANIFEST_RECOVERY                                      \
+  "\",\"scopeFields\":[\"account\"],\"languages\":" MANIFEST_LANGUAGES ","                     \
   "\"cancellation\":\"terminate\",\"cleanup\":\"durable-allocation\",\"streams\":\"separate\","    \
   "\"concurrency\":{\"perProvider\":8,\"perSandbox\":4}" MANIFEST_MORE "}"
 

@@ -339,6 +339,7 @@ void add_credits(CLI::App& parent, Draft& draft, CreditsCommands& options) {
 struct ConformanceCommands {
   ConformanceListOptions list;
   ConformanceRunOptions run;
+  ConformanceFuzzOptions fuzz;
   ConformanceExplainOptions explain;
   ConformanceCompareOptions compare;
 };
@@ -373,6 +374,18 @@ void add_conformance_run(CLI::App& group, Draft& draft, ConformanceRunOptions& o
                "the one case of --only, here and without limits: for a debugger");
 }
 
+void add_conformance_fuzz(CLI::App& group, Draft& draft, ConformanceFuzzOptions& options) {
+  CLI::App& fuzz = add_command(group, draft, options, "fuzz",
+                               "Compare random sequences of operations with a model",
+                               kConformanceFuzzFooter);
+  fuzz.add_option("FILE", options.file, "the provider's shared object")->required();
+  add_value(fuzz, "--time", options.time, parse_duration, "how long (default: 10s)")->type_name("DURATION");
+  add_value(fuzz, "--jobs,-j", options.at_once, parse_count, "how many sequences at once")->type_name("COUNT");
+  add_text(fuzz, "--seed", options.seed, "NUMBER", "of the first sequence; the next ones count up");
+  add_text(fuzz, "--reproduce", options.reproduce, "SEED", "this one sequence, and what it did");
+  add_text(fuzz, "--timeout-scale", options.time_scale, "FACTOR", "as for run");
+}
+
 void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& options) {
   CLI::App& group =
       *parent.add_subcommand("conformance", "Test a provider, and read what was tested");
@@ -384,6 +397,7 @@ void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& option
   add_choice(list, "--profile", options.list.profile, {"smoke", "full", "stress"},
              "only those of a profile");
   add_conformance_run(group, draft, options.run);
+  add_conformance_fuzz(group, draft, options.fuzz);
   CLI::App& explain = add_command(group, draft, options.explain, "explain",
                                   "Say what a case or a clause asks, why, and how to mend a provider",
                                   kConformanceExplainFooter);

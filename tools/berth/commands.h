@@ -31,6 +31,7 @@ Task<int> show_statement(Context& context, CreditsStatementOptions options);
 Task<int> list_conformance(Context& context, ConformanceListOptions options);
 Task<int> run_conformance(Context& context, ConformanceRunOptions options);
 Task<int> compare_conformance(Context& context, ConformanceCompareOptions options);
+Task<int> fuzz_conformance(Context& context, ConformanceFuzzOptions options);
 Task<int> explain_conformance(Context& context, ConformanceExplainOptions options);
 
 }  // namespace berth::cli

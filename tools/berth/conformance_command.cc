@@ -4,24 +4,21 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/conformance/case.h"
 #include "core/conformance/child.h"
+#include "core/conformance/evidence.h"
 #include "core/conformance/runner.h"
 #include "core/os/fd.h"
-#include "core/plugin/sources.h"
 #include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
 #include "tools/berth/commands.h"
-#include "tools/berth/host.h"
+#include "tools/berth/conformance_request.h"
 #include "tools/berth/table.h"
 
 namespace berth::cli {
@@ -32,10 +29,6 @@ using conformance::CaseResult;
 using conformance::Profile;
 using conformance::RunReport;
 
-// The exit codes of this command are its own, whatever the others use.
-constexpr int kExitUsage = 2;
-constexpr int kExitHarness = 4;
-
 Profile profile_of(const std::string& text) {
   if (text == "smoke") return Profile::kSmoke;
   return text == "stress" ? Profile::kStress : Profile::kFull;
@@ -43,7 +36,7 @@ Profile profile_of(const std::string& text) {
 
 int usage(const Context& context, const std::string& sentence) {
   report(context, Failure{Exit::kUsage, Error(ErrorKind::kInvalidArgument, sentence)});
-  return kExitUsage;
+  return kConformanceUsage;
 }
 
 boost::json::object to_json(const Case& one) {
@@ -70,35 +63,6 @@ Result<std::vector<Report>> parse_reports(const std::vector<std::string>& texts)
     out.push_back({kind, text.substr(colon + 1)});
   }
   return out;
-}
-
-Result<conformance::RunRequest> to_request(const ConformanceRunOptions& options,
-                                           const Settings& settings) {
-  conformance::RunRequest request;
-  request.file = options.file;
-  const registry::Inspection inspection = registry::inspect(options.file);
-  if (inspection.manifest) {
-    BERTH_TRY(request.config_json,
-              registry::open_configuration(*inspection.manifest,
-                                           settings.registry.of(inspection.manifest->id)));
-  }
-  std::error_code error;
-  request.program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return fail(ErrorKind::kInternal, "this program does not know its own file");
-  BERTH_TRY(request.worker, plugin::find_worker());
-  request.profile = profile_of(options.profile);
-  request.only = options.only;
-  request.skip = options.skip;
-  request.allow = options.allow;
-  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-  request.at_once = options.at_once != 0 ? options.at_once : processors;
-  request.seed = options.seed.empty() ? std::stoull(random_hex(7), nullptr, 16)
-                                      : std::strtoull(options.seed.c_str(), nullptr, 10);
-  char* end = nullptr;
-  request.time_scale = std::strtod(options.time_scale.c_str(), &end);
-  if (*end != '\0' || !(request.time_scale >= 0.05 && request.time_scale <= 100))
-    return fail(ErrorKind::kInvalidArgument, "--timeout-scale is a number from 0.05 to 100");
-  return request;
 }
 
 std::string line_of(const CaseResult& one) {
@@ -138,6 +102,24 @@ Status write_report(const Report& where, const RunReport& report) {
                            : where.kind == "html" ? to_html(report)
                                                   : to_json_text(to_json(report)) + "\n";
   return os::replace_file(where.file, text, 0644);
+}
+
+// Under a debugger: one case, in this process, without limits. Never returns once the case has begun.
+int run_here(const Context& context, const conformance::RunRequest& request,
+             const std::vector<const Case*>& cases) {
+  if (cases.size() != 1)
+    return usage(context, fmt::format("--in-process runs one case, and --only matches {}", cases.size()));
+  context.console.note("no isolation: a provider that crashes or hangs takes this process with it");
+  const auto one = conformance::request_for(request, *cases.front());
+  if (!one) return usage(context, one.error().message());
+  return conformance::run_case_here(encode(*one), 1);
+}
+
+// What was shown about exactly this file is kept for 'berth provider list'.
+void keep(const Context& context, const RunReport& report) {
+  const auto folder = evidence_folder(context);
+  const Status kept = folder ? conformance::keep_evidence(*folder, report) : Status(fail(folder.error()));
+  if (!kept) context.console.note(fmt::format("the report is not kept as evidence: {}", kept.error().message()));
 }
 
 }  // namespace
@@ -180,20 +162,17 @@ Task<int> explain_conformance(Context& context, ConformanceExplainOptions option
 }
 
 Task<int> run_conformance(Context& context, ConformanceRunOptions options) {
-  auto settings = read_settings(context);
-  if (!settings) {
-    report(context, settings.error());
-    co_return kExitUsage;
-  }
   const auto reports = parse_reports(options.reports);
   if (!reports) co_return usage(context, reports.error().message());
-  std::error_code error;
-  if (!std::filesystem::exists(options.file, error))
-    co_return usage(context, fmt::format("there is no file {}", options.file));
-  auto request = to_request(options, *settings);
-  if (!request) co_return usage(context, request.error().message());
-  if (conformance::chosen(*request).empty())
+  auto request = conformance_request(context, options);
+  if (!request) {
+    report(context, request.error());
+    co_return kConformanceUsage;
+  }
+  const std::vector<const Case*> cases = conformance::chosen(*request);
+  if (cases.empty())
     co_return usage(context, "no case matches --only and --skip; see 'berth conformance list'");
+  if (options.in_process) co_return run_here(context, *request, cases);
   request->on_result = [&context](const CaseResult& one, std::size_t done, std::size_t all) {
     context.console.progress(fmt::format("{} of {}: {} {}", done, all, one.id, to_string(one.status)));
   };
@@ -201,13 +180,14 @@ Task<int> run_conformance(Context& context, ConformanceRunOptions options) {
   context.console.clear_progress();
   if (!ran) {
     report(context, Failure{Exit::kInternal, ran.error()});
-    co_return kExitHarness;
+    co_return kConformanceHarness;
   }
+  keep(context, *ran);
   for (const Report& where : *reports) {
     const Status written = write_report(where, *ran);
     if (written) continue;
     report(context, Failure{Exit::kOutput, written.error()});
-    co_return kExitHarness;
+    co_return kConformanceHarness;
   }
   const Exit printed = context.common.json ? print_json(context.console, to_json(*ran))
                                            : context.console.print(describe(*ran, options.file));

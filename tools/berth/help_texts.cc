@@ -80,6 +80,14 @@ is destroyed by name after it. The provider's configuration is that of the host
 Exit codes of this command: 0 all good and at least one case ran, 1 something
 bad, 2 usage or nothing ran, 3 the loader refuses the file, 4 the kit failed.)";
 
+constexpr std::string_view kConformanceFuzzFooter = R"(Examples:
+  berth conformance fuzz ./build/mine.so --time 10m
+  berth conformance fuzz ./build/mine.so --reproduce 4711
+
+Draws creates, lookups, fences, cancellations, files and destroys at random and
+compares every answer with what the earlier ones leave possible. Ends with 1 at
+the first contradiction and prints the sequence's seed.)";
+
 constexpr std::string_view kConformanceExplainFooter = R"(Examples:
   berth conformance explain KEY-001)";
 

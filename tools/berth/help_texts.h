@@ -31,6 +31,7 @@ extern const std::string_view kCreditsStatementFooter;
 extern const std::string_view kConformanceFooter;
 extern const std::string_view kConformanceListFooter;
 extern const std::string_view kConformanceRunFooter;
+extern const std::string_view kConformanceFuzzFooter;
 extern const std::string_view kConformanceExplainFooter;
 extern const std::string_view kConformanceCompareFooter;
 extern const std::string_view kDoctorFooter;

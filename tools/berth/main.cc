@@ -79,6 +79,9 @@ struct Dispatch {
   Task<int> operator()(ConformanceRunOptions& options) {
     return run_conformance(context, std::move(options));
   }
+  Task<int> operator()(ConformanceFuzzOptions& options) {
+    return fuzz_conformance(context, std::move(options));
+  }
   Task<int> operator()(ConformanceExplainOptions& options) {
     return explain_conformance(context, std::move(options));
   }

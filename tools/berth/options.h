@@ -172,6 +172,15 @@ struct ConformanceRunOptions {
   bool in_process = false;
 };
 
+struct ConformanceFuzzOptions {
+  std::string file;
+  Duration time = std::chrono::seconds(10);
+  std::uint32_t at_once = 0;
+  std::string seed;
+  std::string reproduce;  // the seed of one sequence
+  std::string time_scale = "1";
+};
+
 struct ConformanceExplainOptions {
   std::string id;
 };
@@ -189,7 +198,8 @@ using CommandOptions =
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,
-                 ConformanceRunOptions, ConformanceExplainOptions, ConformanceCompareOptions>;
+                 ConformanceRunOptions, ConformanceFuzzOptions, ConformanceExplainOptions,
+                 ConformanceCompareOptions>;
 
 }  // namespace berth::cli
 

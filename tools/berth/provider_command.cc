@@ -3,14 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/conformance/evidence.h"
 #include "core/registry/catalogue.h"
 #include "core/registry/inspect.h"
 #include "tools/berth/commands.h"
+#include "tools/berth/conformance_request.h"
 #include "tools/berth/host.h"
 #include "tools/berth/paths.h"
 #include "tools/berth/table.h"
@@ -29,7 +34,41 @@ std::string capabilities_of(const registry::Manifest& manifest) {
   return ids.empty() ? "base" : fmt::format("base {}", fmt::join(ids, " "));
 }
 
-std::string describe(const Catalogue& catalogue) {
+using Reports = std::vector<std::optional<conformance::RunReport>>;
+
+// What was shown about each file, in the catalogue's order.
+Reports find_reports(const Context& context, const Catalogue& catalogue) {
+  Reports out(catalogue.entries.size());
+  const auto folder = evidence_folder(context);
+  if (!folder) return out;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = conformance::find_evidence(*folder, catalogue.entries[i].inspection.digest);
+  return out;
+}
+
+// Beside each claim whether it was shown on exactly this file.
+std::string evidence_of(const registry::Manifest& manifest, const std::optional<conformance::RunReport>& report) {
+  std::string text = fmt::format("base: {}", conformance::standing_of(report, ""));
+  for (const registry::CapabilityClaim& claim : manifest.capabilities)
+    text += fmt::format("; {}: {}", claim.id, conformance::standing_of(report, claim.id));
+  return text;
+}
+
+boost::json::value to_document(const Catalogue& catalogue, const Reports& reports) {
+  boost::json::value document = to_json(catalogue);
+  boost::json::array& providers = document.as_object()["providers"].as_array();
+  for (std::size_t i = 0; i < catalogue.entries.size() && i < providers.size(); ++i) {
+    const auto& manifest = catalogue.entries[i].inspection.manifest;
+    if (!manifest) continue;
+    boost::json::object shown{{"base", conformance::standing_of(reports[i], "")}};
+    for (const registry::CapabilityClaim& claim : manifest->capabilities)
+      shown[claim.id] = conformance::standing_of(reports[i], claim.id);
+    providers[i].as_object()["conformance"] = std::move(shown);
+  }
+  return document;
+}
+
+std::string describe(const Catalogue& catalogue, const Reports& reports) {
   std::string text = "searched, in this order:\n";
   for (const auto& folder : catalogue.search.folders) {
     text += fmt::format("  {}\n", printable(folder.string()));
@@ -50,6 +89,12 @@ std::string describe(const Catalogue& catalogue) {
                manifest ? capabilities_of(*manifest) : "", entry.inspection.path.string()});
   }
   text += table.empty() ? "no provider was found\n" : table.take();
+  for (std::size_t i = 0; i < catalogue.entries.size(); ++i) {
+    const Inspection& inspection = catalogue.entries[i].inspection;
+    if (inspection.manifest && inspection.loadable())
+      text += fmt::format("\nconformance of {}:\n  {}\n", printable(inspection.path.string()),
+                          printable(evidence_of(*inspection.manifest, reports[i])));
+  }
   for (const CatalogueEntry& entry : catalogue.entries) {
     const std::string path = printable(entry.inspection.path.string());
     for (const registry::Finding& finding : entry.findings) {
@@ -117,9 +162,10 @@ Task<int> list_providers(Context& context, ProviderListOptions) {
   if (const auto dir = choose_state_dir(context.common.state_dir, context.environment)) {
     logs = fmt::format("\nwhat providers say is kept in {}\n", printable((*dir / "logs").string()));
   }
+  const Reports reports = find_reports(context, catalogue);
   const Exit printed = context.common.json
-                           ? print_json(context.console, to_json(catalogue))
-                           : context.console.print(describe(catalogue) + logs);
+                           ? print_json(context.console, to_document(catalogue, reports))
+                           : context.console.print(describe(catalogue, reports) + logs);
   if (printed != Exit::kSuccess) co_return to_int(printed);
   const bool finding = std::any_of(
       catalogue.entries.begin(), catalogue.entries.end(), [](const CatalogueEntry& entry) {

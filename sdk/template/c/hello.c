@@ -312,6 +312,10 @@ static void do_run(const struct task *t) {
     rejected(t, BERTH_CODE_UNSUPPORTED, "no limits here: ask for none");
     return;
   }
+  if (what->stdin_source > BERTH_STDIN_INPUT) {
+    rejected(t, BERTH_CODE_UNSUPPORTED, "no such source of input here: give none, or bytes");
+    return;
+  }
   if (is_there(t) && run(t, what, STREAMS, &heard, &result)) done(t, &result);
 }
 

@@ -287,6 +287,9 @@ impl Operation {
         if asks_for_any(what.limits) {
             return Err(rejected(BERTH_CODE_UNSUPPORTED, "no limits here: ask for none"));
         }
+        if what.stdin_source > BERTH_STDIN_INPUT {
+            return Err(rejected(BERTH_CODE_UNSUPPORTED, "no such source of input here: give none, or bytes"));
+        }
         self.must_be_there(name)?;
         let (end, _) = self.run_inside(name, what, Where::Streams)?;
         self.done(&end);

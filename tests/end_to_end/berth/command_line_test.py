@@ -10,7 +10,8 @@ import cli
 from cli import BerthCase
 
 COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"],
-            ["provider", "new"], ["provider", "watch"], ["intents"],
+            ["provider", "new"], ["provider", "watch"], ["conformance", "list"], ["conformance", "run"],
+            ["conformance", "fuzz"], ["conformance", "explain"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
@@ -22,7 +23,7 @@ HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
 
 class Help(BerthCase):
     def test_every_command_explains_itself_with_examples_in_eighty_columns(self):
-        for command in [[], ["provider"], ["session"], ["document"], ["credits"], *COMMANDS]:
+        for command in [[], ["provider"], ["conformance"], ["session"], ["document"], ["credits"], *COMMANDS]:
             with self.subTest(command=command):
                 done = self.berth(*command, "--help")
                 self.assertIn("Example", done.stdout)

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -115,18 +113,6 @@ struct DropsLateOnes : HoldsBack {
   }
 };
 
-// The scope contains the process.
-struct ScopeWanders : Twin {
-  void scope(berth_op op) override {
-    const std::string process = std::to_string(::getpid());
-    const berth_pair fields[] = {{text("account"), text(process)}, {text("endpoint"), text("memory")}};
-    berth_scope_result result{};
-    result.struct_size = sizeof result;
-    result.fields = {fields, 2};
-    done(op, &result);
-  }
-};
-
 }  // namespace
 
 const Faults& op_faults() {
@@ -135,7 +121,6 @@ const Faults& op_faults() {
       {"OP-002", &make<CompletesTwice>},       {"OP-002/never", &make<NeverCompletes>},
       {"OP-003", &make<Waits>},                {"OP-004", &make<LooksLater>},
       {"OP-005", &make<TellsTheNameAsStage>},  {"OP-006", &make<DropsLateOnes>},
-      {"SCOPE-002", &make<ScopeWanders>},
   };
   return *all;
 }

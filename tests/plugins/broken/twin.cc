@@ -17,7 +17,7 @@ struct State {
   berth_host_v1 shim{};
   const berth_provider_v1* inner = nullptr;
   void* self = nullptr;
-  std::unique_ptr<Twin> twin = std::make_unique<Twin>();  // until open says which
+  std::unique_ptr<Twin> twin;
   std::string config;  // what the reference provider is given
 };
 constinit State* state = nullptr;
@@ -25,11 +25,10 @@ constinit State* state = nullptr;
 Twin& twin() { return *state->twin; }
 
 std::unique_ptr<Twin> find(std::string_view id) {
-  if (id.empty()) return std::make_unique<Twin>();
   for (const Faults* area :
        {&meta_faults(), &load_faults(), &op_faults(), &key_faults(), &out_faults(), &run_faults(), &file_faults(),
         &canc_faults(), &strm_faults(), &clean_faults(), &fence_faults(), &conc_faults(), &mem_faults(),
-        &shut_faults(), &fault_faults()}) {
+        &shut_faults(), &fault_faults(), &wild_faults()}) {
     const auto found = area->find(id);
     if (found != area->end()) return found->second();
   }
@@ -67,6 +66,9 @@ void fill_shim() {
   shim.op_stage = [](void*, berth_op op, berth_str stage) { twin().op_stage(op, stage); };
   shim.op_cancelled = [](void*, berth_op op) { return twin().op_cancelled(op); };
   shim.op_cancel_fd = [](void*, berth_op op) { return twin().op_cancel_fd(op); };
+  shim.post_blocking = [](void*, berth_task_fn task, void* user) {
+    return twin().post_blocking(task, user);
+  };
   shim.op_wait = [](void*, berth_op op, std::uint64_t timeout_ns) {
     return twin().op_wait(op, timeout_ns);
   };
@@ -74,7 +76,8 @@ void fill_shim() {
 
 void open(void*, berth_op op, const berth_open_spec* from) {
   state->config = text(from->config_json);
-  auto fault = find(take_fault(state->config));
+  const std::string id = take_fault(state->config);
+  auto fault = id.empty() ? std::move(state->twin) : find(id);
   if (!fault) {
     berth_outcome outcome{};
     outcome.struct_size = sizeof outcome;
@@ -141,10 +144,10 @@ void Twin::ended(berth_op op, berth_outcome_class outcome_class, berth_code code
   host().op_complete(host().ctx, op, &outcome);
 }
 
-extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_entry_v1(
-    const berth_offer* offer, berth_reply* reply) {
+std::uint32_t enter(const berth_offer* offer, berth_reply* reply, std::unique_ptr<Twin> early) {
   state = new State;
   state->host = offer->host;
+  state->twin = std::move(early);
   fill_shim();
   berth_offer inner = *offer;
   inner.host = &state->shim;

@@ -66,6 +66,9 @@ class Twin {
   virtual berth_wait_status op_wait(berth_op op, std::uint64_t timeout_ns) {
     return host().op_wait(host().ctx, op, timeout_ns);
   }
+  virtual std::uint32_t post_blocking(berth_task_fn task, void* user) {
+    return host().post_blocking(host().ctx, task, user);
+  }
 
  protected:
   static const berth_provider_v1& inner();
@@ -85,6 +88,10 @@ std::unique_ptr<Twin> make() {
   return std::make_unique<Fault>();
 }
 
+// What the entry of each library calls. `early` stands there until open names another fault, and stays where it
+// names none: for what goes wrong before there is a configuration.
+std::uint32_t enter(const berth_offer* offer, berth_reply* reply, std::unique_ptr<Twin> early = std::make_unique<Twin>());
+
 // One list per area of the contract, each in faults_<area>.cc. The key is the id of the case that must
 // find the fault.
 const Faults& meta_faults();
@@ -102,6 +109,7 @@ const Faults& conc_faults();
 const Faults& mem_faults();
 const Faults& shut_faults();
 const Faults& fault_faults();
+const Faults& wild_faults();
 
 }  // namespace berth::broken
 

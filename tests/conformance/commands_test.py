@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""`berth conformance` as its users see it: exit codes, reports, evidence, and providers that misbehave.
+
+usage: commands_test.py BERTH PROVIDERS PLUGINS
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as tree
+from pathlib import Path
+
+BERTH, PROVIDERS, PLUGINS = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+HOST_PROGRAMS = {"programs": "host"}
+
+
+class Conformance(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="berth-kit-")
+        self.addCleanup(self.folder.cleanup)
+        self.place = Path(self.folder.name)
+        self.scratch = self.place / "tmp"
+        self.scratch.mkdir()
+
+    def environment(self):
+        return {**os.environ, "TMPDIR": str(self.scratch)}
+
+    def command(self, *arguments, provider=None, config=None):
+        line = [BERTH, "conformance", *map(str, arguments), "--state-dir", str(self.place / "state")]
+        file = self.place / "config.json"
+        file.write_text(json.dumps({"providers": {provider: {"config": config}}} if provider else {}))
+        return [*line, "--config", str(file)]
+
+    def run_it(self, *arguments, timeout=300, **more):
+        return subprocess.run(self.command(*arguments, **more), capture_output=True, text=True, timeout=timeout,
+                              env=self.environment())
+
+    def broken(self, fault, *arguments, **more):
+        return self.run_it("run", PLUGINS / "broken.so", *arguments, provider="broken",
+                           config={**HOST_PROGRAMS, "fault": fault}, **more)
+
+    def test_the_reference_provider_passes_profile_full(self):
+        ran = self.run_it("run", PROVIDERS / "reference.so", provider="reference", config=HOST_PROGRAMS)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        self.assertRegex(ran.stdout.strip().splitlines()[-1], r"^[1-9]\d* passed, 0 failed, \d+ skipped$")
+
+    def test_the_reference_provider_passes_profile_smoke_without_programs(self):
+        ran = self.run_it("run", PROVIDERS / "reference.so", "--profile", "smoke")
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+    def test_the_local_provider_passes_profile_full(self):
+        ran = self.run_it("run", PROVIDERS / "local.so", "--timeout-scale", "3")
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        self.assertRegex(ran.stdout.strip().splitlines()[-1], r"^[1-9]\d* passed, 0 failed, \d+ skipped$")
+
+    def test_a_filter_that_matches_nothing_is_no_success(self):
+        ran = self.run_it("run", PROVIDERS / "reference.so", "--only", "NO-SUCH-*")
+        self.assertEqual(ran.returncode, 2)
+
+    def test_a_file_that_is_not_there_is_a_usage_error(self):
+        self.assertEqual(self.run_it("run", self.place / "none.so").returncode, 2)
+
+    def test_a_file_the_loader_refuses_ends_with_3_and_the_reason(self):
+        ran = self.run_it("run", PLUGINS / "wrong_major.so")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("[NEG-001]", ran.stdout)
+
+    def test_a_broken_provider_ends_with_1_and_a_line_to_repeat_it(self):
+        ran = self.broken("KEY-001", "--only", "KEY-001")
+        self.assertEqual(ran.returncode, 1, ran.stdout)
+        self.assertIn("--seed", ran.stdout)
+        self.assertEqual(ran.stdout.strip().splitlines()[-1], "0 passed, 1 failed, 0 skipped")
+
+    def test_a_known_deviation_does_not_count_and_proves_nothing(self):
+        ran = self.broken("KEY-001", "--only", "KEY-00[12]", "--allow", "KEY-001", "--json")
+        statuses = {one["id"]: one["status"] for one in json.loads(ran.stdout)["cases"]}
+        self.assertEqual(statuses["KEY-001"], "known-deviation")
+        alone = self.broken("KEY-001", "--only", "KEY-001", "--allow", "KEY-001")
+        self.assertEqual(alone.returncode, 2, "nothing but a deviation ran")
+
+    def test_a_provider_that_hangs_ends_within_its_budget_and_is_told_where(self):
+        ran = self.broken("hang", "--only", "CLEAN-001", "--timeout-scale", "0.05", timeout=60)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("timeout", ran.stdout)
+        self.assertIn('lookup', ran.stdout)
+        self.assertIn('waiting for ever', ran.stdout)
+
+    def test_a_provider_that_crashes_is_told_with_signal_and_stage(self):
+        ran = self.broken("crash", "--only", "CLEAN-001")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("signal 6", ran.stdout)
+        self.assertIn("about to crash", ran.stdout)
+
+    def test_a_provider_that_floods_is_bounded(self):
+        ran = self.broken("flood", "--only", "CLEAN-001", "--only", "OP-002", "--json", timeout=120)
+        report = json.loads(ran.stdout)
+        self.assertEqual(report["cases"][0]["status"], "pass", ran.stdout[:2000])
+        self.assertLess(len(ran.stdout), 200_000)
+
+    def test_reports_are_written_in_every_form(self):
+        json_file, junit_file = self.place / "r.json", self.place / "r.xml"
+        ran = self.broken("KEY-001", "--only", "KEY-001", "--only", "OP-002", "--report", f"json:{json_file}",
+                          "--report", f"junit:{junit_file}")
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        report = json.loads(json_file.read_text())
+        self.assertEqual((report["passed"], report["failed"]), (1, 1))
+        self.assertEqual(len(report["digest"]), 64)
+        suite = tree.fromstring(junit_file.read_text())
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("2", "1"))
+
+    def test_a_whole_report_is_evidence_for_this_digest_and_no_other(self):
+        self.run_it("run", PROVIDERS / "reference.so", "--profile", "smoke")
+        kept = list((self.place / "state" / "conformance").glob("*.json"))
+        self.assertEqual(len(kept), 1)
+        report = json.loads(kept[0].read_text())
+        self.assertEqual(kept[0].stem, report["digest"])
+        listed = subprocess.run([BERTH, "provider", "list", "--json", "--state-dir", str(self.place / "state")],
+                                capture_output=True, text=True, timeout=60,
+                                env={**self.environment(), "BERTH_PROVIDER_PATH": str(PROVIDERS)})
+        found = {one["manifest"]["id"]: one for one in json.loads(listed.stdout)["providers"] if one.get("manifest")}
+        self.assertIn("smoke", found["reference"]["conformance"]["base"])
+        if "local" in found:
+            self.assertEqual(found["local"]["conformance"]["base"], "not run on this file")
+
+    def test_a_part_of_the_cases_is_no_evidence(self):
+        self.run_it("run", PROVIDERS / "reference.so", "--only", "KEY-001")
+        self.assertFalse((self.place / "state" / "conformance").exists())
+
+    def test_an_interrupted_run_ends_its_children_and_cleans_up(self):
+        command = self.command("run", PROVIDERS / "reference.so", provider="reference", config=HOST_PROGRAMS)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment()) as run:
+            limit = time.monotonic() + 30
+            while not list(self.scratch.glob("bc-*/*")) and time.monotonic() < limit:
+                time.sleep(0.02)
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 130)
+        self.assertEqual(list(self.scratch.glob("bc-*")), [])
+
+    def test_a_single_case_runs_in_this_process(self):
+        ran = self.run_it("run", "--in-process", "--only", "KEY-001", PROVIDERS / "reference.so")
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        self.assertIn('"result":"ok"', ran.stdout)
+
+    def test_fuzzing_finds_no_contradiction_in_the_reference_provider(self):
+        ran = self.run_it("fuzz", PROVIDERS / "reference.so", "--time", "2s", provider="reference", config=HOST_PROGRAMS)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+    def test_fuzzing_finds_a_second_sandbox_and_repeats_it_by_its_seed(self):
+        config = {**HOST_PROGRAMS, "fault": "KEY-001"}
+        found = self.run_it("fuzz", PLUGINS / "broken.so", "--time", "60s", "--seed", "1", "--json",
+                            provider="broken", config=config)
+        self.assertEqual(found.returncode, 1, found.stdout)
+        seed = json.loads(found.stdout)["seed"]
+        again = self.run_it("fuzz", PLUGINS / "broken.so", "--reproduce", seed, provider="broken", config=config)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn(seed, again.stdout)
+
+    def test_explain_names_the_clause_and_what_to_do(self):
+        ran = subprocess.run([BERTH, "conformance", "explain", "KEY-001"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(ran.returncode, 0)
+        self.assertIn("what to do", ran.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

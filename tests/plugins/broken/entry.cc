@@ -1,0 +1,7 @@
+// The entry of the library whose fault the configuration names.
+#include "tests/plugins/broken/twin.h"
+
+extern "C" __attribute__((visibility("default"))) std::uint32_t berth_provider_entry_v1(
+    const berth_offer* offer, berth_reply* reply) {
+  return berth::broken::enter(offer, reply);
+}

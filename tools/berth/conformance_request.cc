@@ -1,0 +1,92 @@
+#include "tools/berth/conformance_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "core/base/ids.h"
+#include "core/plugin/sources.h"
+#include "core/registry/clauses.h"
+#include "core/registry/inspect.h"
+#include "tools/berth/host.h"
+
+namespace berth::cli {
+namespace {
+
+// What this host holds against the file, whatever the provider is like. [TRUST-001]
+registry::Findings findings_of(const ProviderFiles& files, const Settings& settings,
+                               const registry::Inspection& inspection) {
+  registry::Findings findings;
+  if (!inspection.manifest) return findings;
+  registry::check_trust(files.lock, settings.registry, inspection.manifest->id,
+                        inspection.manifest->version, inspection.digest, findings);
+  const auto entry = files.quarantine->find(inspection.digest);
+  if (entry && entry->quarantined)
+    findings.push_back({registry::Severity::kRefusal, registry::clause::kQuarantine, "",
+                        fmt::format("this digest is in quarantine: {}", entry->reason),
+                        "mend the provider, or lift the quarantine"});
+  return findings;
+}
+
+Status take_options(const ConformanceRunOptions& options, conformance::RunRequest& request) {
+  request.profile = options.profile == "smoke"    ? conformance::Profile::kSmoke
+                    : options.profile == "stress" ? conformance::Profile::kStress
+                                                  : conformance::Profile::kFull;
+  request.only = options.only;
+  request.skip = options.skip;
+  request.allow = options.allow;
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  request.at_once = options.at_once != 0 ? options.at_once : processors;
+  request.seed = options.seed.empty() ? std::strtoull(random_hex(7).c_str(), nullptr, 16)
+                                      : std::strtoull(options.seed.c_str(), nullptr, 10);
+  char* end = nullptr;
+  request.time_scale = std::strtod(options.time_scale.c_str(), &end);
+  if (*end != '\0' || !(request.time_scale >= 0.05 && request.time_scale <= 100))
+    return fail(ErrorKind::kInvalidArgument, "--timeout-scale is a number from 0.05 to 100");
+  return {};
+}
+
+tl::unexpected<Failure> wrong(std::string sentence) {
+  return failed(Exit::kUsage, Error(ErrorKind::kInvalidArgument, std::move(sentence)));
+}
+
+}  // namespace
+
+Result<std::filesystem::path> evidence_folder(const Context& context) {
+  BERTH_TRY(const std::filesystem::path state,
+            choose_state_dir(context.common.state_dir, context.environment));
+  return state / "conformance";
+}
+
+Tried<conformance::RunRequest> conformance_request(const Context& context,
+                                                   const ConformanceRunOptions& options) {
+  auto settings = read_settings(context);
+  if (!settings) return tl::unexpected<Failure>(settings.error());
+  auto files = read_provider_files(context, *settings);
+  if (!files) return tl::unexpected<Failure>(files.error());
+  std::error_code error;
+  if (!std::filesystem::exists(options.file, error))
+    return wrong(fmt::format("there is no file {}", options.file));
+  conformance::RunRequest request;
+  request.file = options.file;
+  const registry::Inspection inspection = registry::inspect(options.file);
+  request.host_findings = findings_of(*files, *settings, inspection);
+  if (inspection.manifest) {
+    auto config = registry::open_configuration(*inspection.manifest,
+                                               settings->registry.of(inspection.manifest->id));
+    if (!config) return failed(Exit::kConfiguration, config.error());
+    request.config_json = std::move(*config);
+  }
+  request.program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return wrong("this program does not know its own file");
+  auto worker = plugin::find_worker();
+  if (!worker) return failed(Exit::kProvider, worker.error());
+  request.worker = std::move(*worker);
+  const Status taken = take_options(options, request);
+  if (!taken) return failed(Exit::kUsage, taken.error());
+  return request;
+}
+
+}  // namespace berth::cli

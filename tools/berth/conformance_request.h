@@ -1,0 +1,27 @@
+// What the commands of `berth conformance` that run a provider have in common.
+#ifndef BERTH_TOOLS_BERTH_CONFORMANCE_REQUEST_H_
+#define BERTH_TOOLS_BERTH_CONFORMANCE_REQUEST_H_
+
+#include <filesystem>
+
+#include "core/conformance/runner.h"
+#include "tools/berth/context.h"
+#include "tools/berth/failure.h"
+#include "tools/berth/options.h"
+
+namespace berth::cli {
+
+// The exit codes of these commands are their own, whatever the others use.
+inline constexpr int kConformanceUsage = 2;
+inline constexpr int kConformanceHarness = 4;
+
+// Where reports are kept as evidence: `<state>/conformance/<digest>.json`.
+Result<std::filesystem::path> evidence_folder(const Context& context);
+
+// Everything a run needs, from the options and this host's configuration, lock file and quarantine.
+Tried<conformance::RunRequest> conformance_request(const Context& context,
+                                                   const ConformanceRunOptions& options);
+
+}  // namespace berth::cli
+
+#endif  // BERTH_TOOLS_BERTH_CONFORMANCE_REQUEST_H_
