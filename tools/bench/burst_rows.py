@@ -10,15 +10,15 @@ PROGRAM = [PYTHON, "-c", PRINT]
 POOL_MAX = 996
 
 
-def ours(bench, config, count, ready=0, rounds=1):
-    report = bench.sandboxes("burst", *provider_arguments(config, ready), "--count", count, "--rounds",
-                             rounds, "--code", PRINT)
+def ours(bench, config, count, ready=0):
+    report = bench.sandboxes("burst", *provider_arguments(config, ready), "--count", count, "--code",
+                             PRINT)
     return [took for one in report["rounds"] for took in one["first_output"]]
 
 
-def from_pool(bench, count, rounds=1):
+def from_pool(bench, count):
     ready = min(count, POOL_MAX)
-    return ours(bench, pool(ready), count, ready, rounds)
+    return ours(bench, pool(ready), count, ready)
 
 
 def attempt(measure, *arguments):
@@ -66,11 +66,10 @@ def burst(bench):
     found, absent = theirs(bench, count)
     best = min(((name, samples) for name, (samples, _) in found.items()),
                key=lambda item: quantile(item[1], 0.95), default=None)
-    rounds = bench.size(3, 1)
     label = f"burst of {count}, first output"
-    rows = [burst_row(f"{label}, pool of {count}", *attempt(from_pool, bench, count, rounds), best,
+    rows = [burst_row(f"{label}, pool of {count}", *attempt(from_pool, bench, count), best,
                       Goal("p95", 20, at_least=True)),
-            burst_row(f"{label}, pool of 0", *attempt(ours, bench, FORK, count, 0, rounds), best,
+            burst_row(f"{label}, pool of 0", *attempt(ours, bench, FORK, count), best,
                       Goal("p95", 5, at_least=True)),
             burst_row(f"{label}, cold", *attempt(ours, bench, COLD, count), best, None)]
     rows[-1].goals = []
