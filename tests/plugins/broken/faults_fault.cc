@@ -77,7 +77,7 @@ struct StaleMark : WatchesCreates {
       return Twin::op_complete(op, outcome);
     }
     later([this, op] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
       ::rmdir(mark.c_str());
       std::string name;
       {
