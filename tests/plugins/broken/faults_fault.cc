@@ -73,12 +73,12 @@ struct StaleMark : WatchesCreates {
   void op_complete(berth_op op, const berth_outcome* outcome) override {
     if (!was_create(op)) return Twin::op_complete(op, outcome);
     if (outcome->outcome_class != BERTH_DONE) {
-      ::rmdir(mark.c_str());
+      if (!stale) ::rmdir(mark.c_str());
       return Twin::op_complete(op, outcome);
     }
     later([this, op] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      ::rmdir(mark.c_str());
+      if (!stale) ::rmdir(mark.c_str());
       std::string name;
       {
         const std::lock_guard lock(mutex);
