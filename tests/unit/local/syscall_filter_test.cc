@@ -50,7 +50,10 @@ std::uint32_t decide(const SyscallFilter& filter, const seccomp_data& data,
 
 class LocalSyscallFilter : public ::testing::Test {
  protected:
-  LocalSyscallFilter() { EXPECT_TRUE(build_syscall_filter(&filter_)); }
+  LocalSyscallFilter() {
+    EXPECT_TRUE(build_syscall_filter(FilterOf::kSandbox, &filter_));
+    EXPECT_TRUE(build_syscall_filter(FilterOf::kTemplate, &of_template_));
+  }
 
   std::uint32_t answer(std::uint64_t number, std::vector<std::uint64_t> arguments = {},
                        std::uint32_t architecture = kHere) const {
@@ -60,6 +63,12 @@ class LocalSyscallFilter : public ::testing::Test {
     for (std::size_t i = 0; i < arguments.size(); ++i) data.args[i] = arguments[i];
     return decide(filter_, data);
   }
+  std::uint32_t answer_to_template(std::uint64_t number) const {
+    seccomp_data data{};
+    data.nr = static_cast<int>(number);
+    data.arch = kHere;
+    return decide(of_template_, data);
+  }
 
   static constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
   static constexpr std::uint32_t refuse(int error) {
@@ -67,7 +76,22 @@ class LocalSyscallFilter : public ::testing::Test {
   }
 
   SyscallFilter filter_;
+  SyscallFilter of_template_;
 };
+
+TEST_F(LocalSyscallFilter, ATemplateMayDoWhatMakesSandboxesAndNothingElseBeyondThem) {
+  int makes = 0;
+  for (const SyscallEntry& entry : kSyscalls) {
+    if (entry.verdict == Verdict::kMake) {
+      ++makes;
+      EXPECT_EQ(answer(entry.number), refuse(EPERM)) << "call " << entry.number;
+      EXPECT_EQ(answer_to_template(entry.number), kAllow) << "call " << entry.number;
+    } else if (entry.verdict == Verdict::kAllow || entry.verdict == Verdict::kRefuse) {
+      EXPECT_EQ(answer_to_template(entry.number), answer(entry.number)) << "call " << entry.number;
+    }
+  }
+  EXPECT_GT(makes, 0);
+}
 
 TEST_F(LocalSyscallFilter, EveryNumberGetsTheVerdictOfTheListAndTheRestIsUnknown) {
   std::set<std::uint32_t> decided_by_arguments;
@@ -76,9 +100,11 @@ TEST_F(LocalSyscallFilter, EveryNumberGetsTheVerdictOfTheListAndTheRestIsUnknown
     ASSERT_LT(entry.number, expected.size());
     if (entry.verdict == Verdict::kAllow) {
       expected[entry.number] = kAllow;
-    } else if (entry.verdict == Verdict::kRefuse) {
+    } else if (entry.verdict == Verdict::kRefuse || entry.verdict == Verdict::kMake) {
       expected[entry.number] = refuse(EPERM);
-    } else {
+    } else if (entry.verdict == Verdict::kNothing) {
+      expected[entry.number] = refuse(0);
+    } else if (entry.verdict != Verdict::kUnknown) {
       decided_by_arguments.insert(entry.number);
     }
   }
