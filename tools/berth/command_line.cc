@@ -349,6 +349,7 @@ void add_texts(CLI::App& app, const std::string& name, std::vector<std::string>&
   app.add_option(name, into, description)
       ->type_name(type)
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
