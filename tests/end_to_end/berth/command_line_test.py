@@ -60,7 +60,7 @@ class Help(BerthCase):
             known = synopsis[" ".join(command)]
             if "Ar option ..." in known:  # those of run
                 known += synopsis["run"]
-            flags = re.findall(r"^  (?:-h, ?)?(--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE)
+            flags = re.findall(r"^  (?:-[a-z], ?)?(--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE)
             self.assertGreaterEqual(len(flags), 3)
             for flag in flags:
                 with self.subTest(command=command, flag=flag):
@@ -73,7 +73,7 @@ class Help(BerthCase):
             text = self.berth(*name.split(), "--help").stdout
             for flag in re.findall(r"Fl (-[a-z-]+)", known):
                 with self.subTest(command=name, flag=flag):
-                    self.assertRegex(text, rf"(?m)^  -{flag}(?![a-z-])")
+                    self.assertRegex(text, rf"(?m)^  (?:-[a-z], ?)?-{flag}(?![a-z-])")
 
     @staticmethod
     def synopsis(manual):

