@@ -231,7 +231,7 @@ Task<Result<bool>> Run::try_to_load() {
     co_return fail(ErrorKind::kInternal, told.text);
   if (cancellation_.requested()) co_return false;
   if (!told.result.empty()) {
-    refuse(told.notes);
+    refuse(told.notes.empty() ? std::vector<std::string>{told.text} : told.notes);
   } else if (told.ended.empty()) {
     co_return fail(ErrorKind::kInternal, "the process that loads the provider was never heard of");
   } else {
@@ -258,7 +258,6 @@ void Run::refuse(const std::vector<std::string>& sentences) {
       report_.cases.push_back(std::move(result));
     }
   }
-  if (report_.refusal.empty()) report_.refusal = "the loader refuses it";
 }
 
 Task<void> Run::work() {
