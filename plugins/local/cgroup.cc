@@ -162,9 +162,12 @@ std::string make_place(const CgroupBase& place) {
   std::string problem;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     problem = make_base(base);
-    if (problem.empty() && mkdir(place.folder.c_str(), 0755) == 0) return {};
-    if (problem.empty()) problem = "cannot make " + place.folder + ": " + error_text(errno);
-    if (folder_exists(base.folder)) break;
+    if (!problem.empty()) continue;
+    if (mkdir(place.folder.c_str(), 0755) == 0) return {};
+    const int error = errno;
+    problem = "cannot make " + place.folder + ": " + error_text(error);
+    // Whether the base is there now says nothing: a third process may have made it again.
+    if (error != ENOENT) break;
   }
   return problem;
 }
