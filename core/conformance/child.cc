@@ -72,8 +72,11 @@ Status run_body(const std::string& task, Lab& lab) {
   return one->body(lab);
 }
 
+// Who removes the folder of the run afterwards: the runner, or nobody else than this process.
+enum class WhoseFolder { kRunners, kOwn };
+
 // Ends the process, for what a provider left in it can be neither stopped nor waited for.
-[[noreturn]] void run_case(const CaseRequest& request, int messages_fd) {
+[[noreturn]] void run_case(const CaseRequest& request, int messages_fd, WhoseFolder whose) {
   Messages messages(messages_fd);
   const std::string task = request.task;
   std::error_code error;
@@ -98,6 +101,9 @@ Status run_body(const std::string& task, Lab& lab) {
   // Loading is judged by itself: how a provider ends is what other cases are about.
   if (status && !shut && task != kLoadTask) status = shut;
   messages.result(status, lab.bench().violations(), left);
+  // What could not be destroyed is named in it.
+  if (whose == WhoseFolder::kOwn && left.empty())
+    std::filesystem::remove_all(request.folder.parent_path(), error);
   std::fflush(nullptr);
   ::_exit(status && lab.bench().violations().empty() ? 0 : 1);
 }
@@ -173,7 +179,7 @@ int keep(const CaseRequest& request) {
     ::dup2(printing->write_end.get(), STDERR_FILENO);
     printing->read_end.reset();
     printing->write_end.reset();
-    run_case(request, kMessagesFd);
+    run_case(request, kMessagesFd, WhoseFolder::kRunners);
   }
   printing->write_end.reset();
   os::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -205,7 +211,7 @@ int serve_as_child() {
 int run_case_here(const std::string& request_json, int messages_fd) {
   auto request = decode_request(request_json);
   if (!request) return 4;
-  run_case(*request, messages_fd);
+  run_case(*request, messages_fd, WhoseFolder::kOwn);
 }
 
 }  // namespace berth::conformance

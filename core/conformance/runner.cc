@@ -264,6 +264,8 @@ Task<void> Run::work() {
   while (next_ < cases_.size() && !cancellation_.requested()) {
     const std::size_t mine = next_++;
     CaseResult result = co_await run_one(*cases_[mine]);
+    // What an interruption ended has shown nothing about the provider.
+    if (cancellation_.requested()) break;
     report_.cases[mine] = std::move(result);
     ++done_;
     if (request_.on_result) request_.on_result(report_.cases[mine], done_, cases_.size());

@@ -133,19 +133,33 @@ class Conformance(unittest.TestCase):
 
     def test_an_interrupted_run_ends_its_children_and_cleans_up(self):
         command = self.command("run", PROVIDERS / "reference.so", provider="reference", config=HOST_PROGRAMS)
+        command += ["--report", f"json:{self.place / 'report.json'}"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment()) as run:
             limit = time.monotonic() + 30
             while not list(self.scratch.glob("bc-*/*")) and time.monotonic() < limit:
                 time.sleep(0.02)
             run.send_signal(signal.SIGINT)
-            run.communicate(timeout=60)
+            told, _ = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 130)
+        self.assertRegex(told.decode(), r"interrupted: .*\n\n\d+ passed, 0 failed, \d+ skipped\n$")
+        report = json.loads((self.place / "report.json").read_text())
+        self.assertEqual((report["interrupted"], report["whole"], report["failed"]), (True, False, 0))
         self.assertEqual(list(self.scratch.glob("bc-*")), [])
 
     def test_a_single_case_runs_in_this_process(self):
         ran = self.run_it("run", "--in-process", "--only", "KEY-001", PROVIDERS / "reference.so")
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         self.assertIn('"result":"ok"', ran.stdout)
+        self.assertEqual(list(self.scratch.glob("bc-*")), [])
+
+    def test_a_mistyped_seed_repeats_nothing(self):
+        for seed in ["x", "-5", "1.5", "12 ", "1" * 23]:
+            for command in [("run", "--seed", seed, "--only", "KEY-001"), ("fuzz", "--seed", seed),
+                            ("fuzz", "--reproduce", seed)]:
+                with self.subTest(command=command):
+                    ran = self.run_it(command[0], PROVIDERS / "reference.so", *command[1:])
+                    self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran.stderr)
+                    self.assertIn("is no seed", ran.stderr)
 
     def test_fuzzing_finds_no_contradiction_in_the_reference_provider(self):
         ran = self.run_it("fuzz", PROVIDERS / "reference.so", "--time", "2s", provider="reference", config=HOST_PROGRAMS)

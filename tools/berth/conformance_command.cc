@@ -94,6 +94,7 @@ std::string describe(const RunReport& report, const std::string& file) {
   if (bad && report.refusal.empty())
     text += fmt::format("\nagain, the same way: berth conformance run {} --seed {} --profile {}\n",
                         file, report.seed, report.profile);
+  if (report.interrupted) text += "\ninterrupted: the cases that are not listed were not run to their end\n";
   return text + fmt::format("\n{}\n", report.tally());
 }
 

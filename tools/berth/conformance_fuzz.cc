@@ -51,8 +51,11 @@ Task<int> fuzz_conformance(Context& context, ConformanceFuzzOptions options) {
   conformance::FuzzRequest request;
   request.run = std::move(*run);
   request.time = options.time;
-  if (!options.reproduce.empty())
-    request.reproduce = std::strtoull(options.reproduce.c_str(), nullptr, 10);
+  if (!options.reproduce.empty()) {
+    const auto seed = parse_seed("--reproduce", options.reproduce);
+    if (!seed) co_return report(context, Failure{Exit::kUsage, seed.error()}), kConformanceUsage;
+    request.reproduce = *seed;
+  }
   request.on_progress = [&context](std::uint64_t sequences) {
     context.console.progress(fmt::format("{} sequences", sequences));
   };

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <thread>
 
 #include "core/base/ids.h"
+#include "core/base/json.h"
 #include "core/plugin/sources.h"
 #include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
@@ -39,8 +41,11 @@ Status take_options(const ConformanceRunOptions& options, conformance::RunReques
   request.allow = options.allow;
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   request.at_once = options.at_once != 0 ? options.at_once : processors;
-  request.seed = options.seed.empty() ? std::strtoull(random_hex(7).c_str(), nullptr, 16)
-                                      : std::strtoull(options.seed.c_str(), nullptr, 10);
+  if (options.seed.empty()) {
+    request.seed = std::strtoull(random_hex(7).c_str(), nullptr, 16);
+  } else {
+    BERTH_TRY(request.seed, parse_seed("--seed", options.seed));
+  }
   char* end = nullptr;
   request.time_scale = std::strtod(options.time_scale.c_str(), &end);
   if (*end != '\0' || !(request.time_scale >= 0.05 && request.time_scale <= 100))
@@ -53,6 +58,16 @@ tl::unexpected<Failure> wrong(std::string sentence) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> parse_seed(std::string_view option, std::string_view text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(ErrorKind::kInvalidArgument,
+                fmt::format("{} '{}' is no seed: a report prints it as a whole number", option,
+                            to_valid_utf8(text.substr(0, 64))));
+  return seed;
+}
 
 Result<std::filesystem::path> evidence_folder(const Context& context) {
   BERTH_TRY(const std::filesystem::path state,

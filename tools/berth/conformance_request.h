@@ -2,7 +2,9 @@
 #ifndef BERTH_TOOLS_BERTH_CONFORMANCE_REQUEST_H_
 #define BERTH_TOOLS_BERTH_CONFORMANCE_REQUEST_H_
 
+#include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "core/conformance/runner.h"
 #include "tools/berth/context.h"
@@ -17,6 +19,10 @@ inline constexpr int kConformanceHarness = 4;
 
 // Where reports are kept as evidence: `<state>/conformance/<digest>.json`.
 Result<std::filesystem::path> evidence_folder(const Context& context);
+
+// A seed as reports print them, whole: one that is mistyped must not repeat something else. `option`
+// is named in the error.
+Result<std::uint64_t> parse_seed(std::string_view option, std::string_view text);
 
 // Everything a run needs, from the options and this host's configuration, lock file and quarantine.
 Tried<conformance::RunRequest> conformance_request(const Context& context,

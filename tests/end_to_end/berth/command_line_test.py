@@ -11,7 +11,7 @@ from cli import BerthCase
 
 COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"],
             ["provider", "new"], ["provider", "watch"], ["conformance", "list"], ["conformance", "run"],
-            ["conformance", "fuzz"], ["conformance", "explain"], ["intents"],
+            ["conformance", "fuzz"], ["conformance", "explain"], ["conformance", "compare"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
@@ -31,6 +31,13 @@ class Help(BerthCase):
                 self.assertEqual(done.stderr, "")
                 too_long = [line for line in done.stdout.splitlines() if len(line) > 80]
                 self.assertEqual(too_long, [])
+
+    def test_the_commands_of_these_tests_are_all_there_are(self):
+        def leaves(*command):
+            listed = self.berth(*command, "--help").stdout.partition("Subcommands:\n")[2].partition("\n\n")[0]
+            inner = re.findall(r"^  (\S+)", listed, re.MULTILINE)
+            return [leaf for one in inner for leaf in leaves(*command, one)] if inner else [list(command)]
+        self.assertEqual(sorted(leaves()), sorted(COMMANDS))
 
     def test_every_leaf_command_takes_the_shared_options(self):
         for command in COMMANDS:
