@@ -221,6 +221,7 @@ std::shared_ptr<Sandbox> Maker::attempt(const Wish& wish, Template* from, Making
   made.created_unix_ms = making->record.created_unix_ms;
   made.environment = wish.environment;
   made.startup = from != nullptr ? Startup::kTemplate : Startup::kCold;
+  if (from != nullptr) made.interpreter = from->interpreter();
   return std::make_shared<Sandbox>(std::move(made));
 }
 

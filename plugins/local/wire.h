@@ -184,6 +184,9 @@ struct Ready {
 inline constexpr std::uint32_t kRunInterpreter = 1;
 // The template itself: a fifth descriptor is its control socket, and its end ends nothing else.
 inline constexpr std::uint32_t kRunTemplate = 2;
+// With it: the places after the control socket are taken up to those an init keeps, so that what an
+// interpreter opens by itself is above them and stays in its forks.
+inline constexpr std::uint32_t kRunTakesPlaces = 4;
 // Where a template finds its control socket.
 inline constexpr int kTemplateControl = 3;
 
