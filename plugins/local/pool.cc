@@ -31,6 +31,7 @@ constexpr int kFailuresMax = 3;
 constexpr std::uint64_t kCreatesBeforeStart = 3;
 // Everything forked from one template shares its address layout.
 constexpr std::uint64_t kForksOfATemplate = 2000;
+constexpr std::uint64_t kForksOfAGoodTemplate = 20;
 // A day past the longest lifetime of a sandbox.
 constexpr std::chrono::nanoseconds kTemplateLifetime = std::chrono::hours(48);
 constexpr std::chrono::nanoseconds kMemberLifetime = std::chrono::hours(24);
@@ -196,6 +197,8 @@ void Pool::make_template(std::size_t interpreter, std::unique_lock<std::mutex>* 
   if (old) retired_.push_back(old->sandbox());
   if (old && !old->problem().empty()) {
     mould.problem = old->problem();
+    // One that was good for long met a change of this machine, and the next one will be made of that.
+    if (mould.forks >= kForksOfAGoodTemplate) mould.failures = 0;
     if (++mould.failures >= kFailuresMax) return;
   }
   lock->unlock();

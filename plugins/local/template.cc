@@ -95,8 +95,8 @@ void Template::run(Fd theirs) {
                      {"MPLBACKEND", "Agg"}};
       break;
     case Interpreter::kNode:
-      // By the name programs start it by, which it keeps. V8 works in the one thread a fork has.
-      command.argv = {"node", "--v8-pool-size=0", "--single-threaded", "--experimental-vm-modules", program, marker};
+      // By the name programs start it by, which it keeps.
+      command.argv = {"node", "--experimental-vm-modules", program, marker};
       command.env = {{"LD_PRELOAD", addon}};
       break;
   }

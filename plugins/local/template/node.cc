@@ -3,8 +3,9 @@
 // Node keeps threads, descriptors and memory that a fork does not bring along or may not share. What is
 // done about each:
 //   memory       V8 asks the kernel to leave its heap out of a fork; that is taken back.
-//   threads      none of them is in the fork. Started with --single-threaded, Node needs none to run a
-//                program; at its end it takes them apart, see pthread_join below.
+//   threads      the kernel starts a fork with one. Node's workers sleep until there is work; where each
+//                sleeps is known, and in a fork it goes on from there when somebody wakes it, see
+//                sleepers.h.
 //   descriptors  those of the event loop are made anew; the others are replaced, since what is behind a
 //                number would be the template's and that of every fork.
 //   generators   OpenSSL's is seeded again here, V8's in the JavaScript half.
@@ -12,7 +13,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -31,6 +31,7 @@
 #include "helper/init.h"
 #include "template/fork.h"
 #include "template/node_api.h"
+#include "template/sleepers.h"
 
 #ifndef MADV_DOFORK
 #define MADV_DOFORK 11
@@ -42,8 +43,6 @@ extern char** environ;
 
 namespace berth::local {
 namespace {
-
-constexpr std::size_t kThreadsMax = 64;
 
 // A descriptor of the template's own, and what was behind it.
 struct Own {
@@ -58,43 +57,10 @@ struct State {
   int (*seed)();  // OpenSSL's
   Own own[kAboveKept];
   std::size_t own_count;
-  // Where the threads of the template sleep, which no fork has.
-  std::uintptr_t waits[kThreadsMax];
-  std::size_t waits_count;
-  // Its threads, as the C library knows them.
-  pthread_t threads[kThreadsMax];
-  std::size_t threads_count;
   const char* problem;
 };
 
 State state;
-bool forked = false;
-
-// The function of the C library that one below takes the place of.
-template <typename Function>
-Function* usual(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
-// A thread of the template gets a stack of its own, as the C library gives those it made itself to the
-// threads of a fork, which would then be known by the same number.
-int create_known_thread(pthread_t* thread, const pthread_attr_t* wanted, void* (*body)(void*), void* argument) {
-  constexpr std::size_t kGuardBytes = 4096;
-  if (state.threads_count == kThreadsMax) return EAGAIN;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  std::size_t size = 0;
-  pthread_attr_getstacksize(wanted != nullptr ? wanted : &attributes, &size);
-  void* const memory = mmap(nullptr, size + kGuardBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED) return EAGAIN;
-  mprotect(memory, kGuardBytes, PROT_NONE);
-  pthread_attr_setstack(&attributes, static_cast<char*>(memory) + kGuardBytes, size);
-  const int error = usual<decltype(pthread_create)>("pthread_create")(thread, &attributes, body, argument);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) state.threads[state.threads_count++] = *thread;
-  return error;
-}
 
 // ---- before the first fork
 
@@ -154,52 +120,46 @@ bool note_descriptors() {
   return true;
 }
 
-// A thread may wait for a condition or for its own event loop; whatever else it does, nobody does in a fork.
-bool note_thread(const char* id) {
+// A thread may wait for others or for its own event loop; whatever else it does, nobody does in a fork.
+bool thread_waits(const char* id) {
   char path[64];
   char text[256];
   std::snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", id);
   long number = -1;
-  unsigned long first = 0;
-  const bool waits = read_text(path, text, sizeof(text)) > 0 && std::sscanf(text, "%ld %lx", &number, &first) == 2;
-  if (waits && number == SYS_epoll_pwait) return true;
+  if (read_text(path, text, sizeof(text)) == 0 || std::sscanf(text, "%ld", &number) != 1) return false;
 #ifdef SYS_epoll_wait
-  if (waits && number == SYS_epoll_wait) return true;
+  if (number == SYS_epoll_wait) return true;
 #endif
-  if (!waits || number != SYS_futex || state.waits_count == kThreadsMax) {
-    state.problem = "a thread of it is at work";
-    return false;
-  }
-  state.waits[state.waits_count++] = first;
-  return true;
+  return number == SYS_futex || number == SYS_epoll_pwait;
 }
 
-// A thread that was just started is not yet where it waits.
-bool note_threads() {
-  constexpr int kAttempts = 50;
+// All but the one that asks.
+bool threads_wait() {
+  DIR* const folder = opendir("/proc/self/task");
+  if (folder == nullptr) return false;
+  bool all = true;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.' || std::atoi(entry->d_name) == getpid()) continue;
+    all = all && thread_waits(entry->d_name);
+  }
+  closedir(folder);
+  return all;
+}
+
+// What was just collected or compiled may still be at work in a thread.
+bool await_threads() {
+  constexpr int kAttempts = 200;
   constexpr useconds_t kPauseUs = 10'000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0) usleep(kPauseUs);
-    state.waits_count = 0;
-    DIR* const folder = opendir("/proc/self/task");
-    if (folder == nullptr) return false;
-    bool good = true;
-    while (const dirent* entry = readdir(folder)) {
-      if (entry->d_name[0] == '.' || std::atoi(entry->d_name) == getpid()) continue;
-      good = good && note_thread(entry->d_name);
-    }
-    closedir(folder);
-    if (good) {
-      state.problem = nullptr;
-      return true;
-    }
+    if (threads_wait()) return true;
+    usleep(kPauseUs);
   }
+  state.problem = "a thread of it does not come to rest";
   return false;
 }
 
 bool prepare() {
-  state.problem = "its threads cannot be seen";
-  if (!note_threads()) return false;
+  if (!await_threads()) return false;
   state.seed = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "RAND_poll"));
   if (state.seed == nullptr) {
     state.problem = "its OpenSSL cannot be seeded again";
@@ -221,7 +181,7 @@ bool replace(const Own& own) {
 // What libuv made anew when it noticed the fork stays as it is. All else is replaced before libuv closes
 // what it knows and opens others.
 bool renew() {
-  forked = true;
+  begin_fork();
   for (std::size_t i = 0; i < state.own_count; ++i) {
     const Own& own = state.own[i];
     struct stat info{};
@@ -367,48 +327,10 @@ napi_value become(napi_env env, napi_callback_info) {
 
 extern "C" {
 
-BERTH_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                void* (*body)(void*), void* argument) noexcept {
-  using namespace berth::local;
-  static auto* const create = usual<decltype(pthread_create)>("pthread_create");
-  return forked ? create(thread, attributes, body, argument)
-                : create_known_thread(thread, attributes, body, argument);
-}
-
-// A thread of the template is not in a fork, and has ended as far as that is concerned.
-BERTH_EXPORT int pthread_join(pthread_t thread, void** result) {
-  using namespace berth::local;
-  static auto* const join = usual<decltype(pthread_join)>("pthread_join");
-  for (std::size_t i = 0; forked && i < state.threads_count; ++i) {
-    if (state.threads[i] == thread) return 0;
-  }
-  return join(thread, result);
-}
-
-// A condition is destroyed once everyone who sleeps there has left, which a thread that is not in the fork
-// never does.
-BERTH_EXPORT int pthread_cond_destroy(pthread_cond_t* condition) noexcept {
-  using namespace berth::local;
-  static auto* const destroy = usual<decltype(pthread_cond_destroy)>("pthread_cond_destroy");
-  const auto first = reinterpret_cast<std::uintptr_t>(condition);
-  for (std::size_t i = 0; forked && i < state.waits_count; ++i) {
-    if (state.waits[i] >= first && state.waits[i] < first + sizeof(*condition)) return 0;
-  }
-  return destroy(condition);
-}
-
-// One that such a thread sleeps with looks used for ever.
-BERTH_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
-  using namespace berth::local;
-  static auto* const destroy = usual<decltype(pthread_mutex_destroy)>("pthread_mutex_destroy");
-  const int error = destroy(mutex);
-  return forked && error == EBUSY ? 0 : error;
-}
-
 // The end of a fork is that of its process: to take apart what it shares with the template only copies it.
 BERTH_EXPORT void exit(int code) noexcept {
   using namespace berth::local;
-  if (!forked) usual<void(int)>("exit")(code);
+  if (!in_fork()) reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "exit"))(code);
   std::fflush(nullptr);
   _exit(code);
 }
