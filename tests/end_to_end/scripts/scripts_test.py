@@ -222,6 +222,24 @@ class Test(ScriptTest):
         self.set("report", REPORT.replace('status="fail"', 'status="notrun"'))
         self.assertEqual(self.run_script("tools/test").returncode, 1)
 
+    def test_a_test_that_makes_no_sense_in_a_build_is_told_apart(self):
+        self.set("report", REPORT.replace('status="fail"', 'status="disabled"'))
+        done = self.run_script("tools/test")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 1 not run")
+        self.assertEqual(done.returncode, 0)
+
+    def test_tests_of_which_all_are_left_out_have_not_passed(self):
+        self.set("report", REPORT.replace('status="fail"', 'status="disabled"').replace("run", "disabled"))
+        self.assertEqual(self.run_script("tools/test").returncode, 1)
+
+    def test_a_build_that_fails_is_a_failure_and_the_next_one_is_begun(self):
+        self.set("report", REPORT.replace('status="fail"', 'status="run"'))
+        self.set("ninja_exit", "1")
+        done = self.run_script("tools/test", "--all")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 5 failed")
+        self.assertEqual(len([call for call in self.calls() if call.startswith("ninja")]), 5)
+
     def test_no_report_is_a_failure(self):
         done = self.run_script("tools/test")
         self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed")
