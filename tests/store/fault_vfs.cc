@@ -16,6 +16,7 @@ struct Faults {
   int code = SQLITE_OK;
   int times = 0;
   int failed = 0;
+  int made[2] = {0, 0};
 };
 Faults& faults() {
   static Faults all;
@@ -26,6 +27,7 @@ Faults& faults() {
 int fault_of(FileCall call) {
   Faults& all = faults();
   const std::lock_guard lock(all.mutex);
+  ++all.made[static_cast<int>(call)];
   if (all.times == 0 || all.call != call) return SQLITE_OK;
   if (all.times > 0) --all.times;
   ++all.failed;
@@ -133,6 +135,12 @@ int FaultVfs::failed() {
   Faults& all = faults();
   const std::lock_guard lock(all.mutex);
   return all.failed;
+}
+
+int FaultVfs::made(FileCall call) {
+  Faults& all = faults();
+  const std::lock_guard lock(all.mutex);
+  return all.made[static_cast<int>(call)];
 }
 
 }  // namespace berth::test

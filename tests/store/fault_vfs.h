@@ -21,6 +21,8 @@ class FaultVfs {
   static void disarm();
   // How many calls have failed since arm.
   static int failed();
+  // How many calls of this kind on a log there were, failed ones too, since the process began.
+  static int made(FileCall call);
 };
 
 }  // namespace berth::test

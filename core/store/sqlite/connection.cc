@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/os/fd.h"
+#include "core/store/sqlite/gathered_log.h"
 
 namespace berth::sqlite {
 namespace {
@@ -136,11 +137,10 @@ std::optional<std::int64_t> Statement::next_optional() {
 
 Result<std::unique_ptr<Connection>> Connection::open(ConnectionOptions options) {
   BERTH_CHECK_OK(create_private(options.path));
+  BERTH_TRY(const std::string vfs, gathered_log_vfs(options.vfs));
   std::unique_ptr<Connection> made(new Connection(std::move(options)));
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code =
-      sqlite3_open_v2(made->path().c_str(), &made->raw_, flags,
-                      made->options_.vfs.empty() ? nullptr : made->options_.vfs.c_str());
+  const int code = sqlite3_open_v2(made->path().c_str(), &made->raw_, flags, vfs.c_str());
   if (code != SQLITE_OK) return fail(made->error(code));
   made->busy_wait_now_ = made->options_.busy_wait;
   sqlite3_busy_handler(made->raw_, &Connection::on_busy, made.get());
