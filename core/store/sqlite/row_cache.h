@@ -26,6 +26,8 @@ class RowCache {
     std::int64_t seq = 0;
     // Lines in its journal; absent: not counted yet.
     std::optional<std::int64_t> lines = std::nullopt;
+    // True: it has none. False: not known, the file has to be asked.
+    bool without_receipt = false;
   };
 
   const Entry* intent(std::string_view name) const { return find(intents_, name); }
@@ -57,15 +59,15 @@ class RowCache {
   }
 
   // The scope that every open intent of the provider has, when that is known.
-  const std::string* only_scope(std::string_view provider_id) const {
+  const Scope* only_scope(std::string_view provider_id) const {
     return find(only_scopes_, provider_id);
   }
-  void keep_only_scope(std::string_view provider_id, std::string scope) {
+  void keep_only_scope(std::string_view provider_id, Scope scope) {
     if (only_scopes_.size() >= kEntriesMax) only_scopes_.clear();
     only_scopes_.insert_or_assign(std::string(provider_id), std::move(scope));
   }
   // An intent of this scope is open from now on.
-  void opened(std::string_view provider_id, std::string_view scope) {
+  void opened(std::string_view provider_id, const Scope& scope) {
     const auto found = only_scopes_.find(provider_id);
     if (found != only_scopes_.end() && found->second != scope) only_scopes_.erase(found);
   }
@@ -97,7 +99,7 @@ class RowCache {
 
   Map<Entry> intents_;
   Map<std::optional<SessionRecord>> sessions_;
-  Map<std::string> only_scopes_;
+  Map<Scope> only_scopes_;
 };
 
 }  // namespace berth::sqlite

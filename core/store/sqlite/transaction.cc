@@ -183,9 +183,9 @@ Result<std::optional<Intent>> SqliteTransaction::unresolved_in_other_scope(
 
 Result<std::optional<Intent>> SqliteTransaction::find_in_other_scope(std::string_view provider_id,
                                                                      const Scope& scope) {
-  std::string text = stored(scope);
-  const std::string* only = cache_.only_scope(provider_id);
-  if (only != nullptr && *only == text) return std::optional<Intent>();
+  const Scope* only = cache_.only_scope(provider_id);
+  if (only != nullptr && *only == scope) return std::optional<Intent>();
+  const std::string text = stored(scope);
   // Two ranges of an index: one comparison for inequality would read every open intent.
   for (const std::string_view sql :
        {BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
@@ -198,7 +198,7 @@ Result<std::optional<Intent>> SqliteTransaction::find_in_other_scope(std::string
     BERTH_TRY(RowCache::Entry entry, entry_row(find));
     return std::optional<Intent>(std::move(entry.intent));
   }
-  cache_.keep_only_scope(provider_id, std::move(text));
+  cache_.keep_only_scope(provider_id, scope);
   return std::optional<Intent>();
 }
 
@@ -274,8 +274,8 @@ Status SqliteTransaction::write_intent(const Intent& intent) {
         ErrorKind::kConflict,
         fmt::format("an intent with the name {} or for call {} of session {} exists already",
                     intent.name, intent.key.call, intent.key.session));
-  if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0});
-  if (is_open(intent)) cache_.opened(intent.provider_id, scope);
+  if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0, true});
+  if (is_open(intent)) cache_.opened(intent.provider_id, intent.scope);
   return {};
 }
 
@@ -315,9 +315,15 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
   bind_progress(update, intent);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   last_.reset();
-  cache_.forget(intent.name);
-  if (is_worth_caching(intent)) cache_.keep({intent, seq, lines});
-  if (is_open(intent)) cache_.opened(intent.provider_id, stored(intent.scope));
+  RowCache::Entry* const cached = cache_.intent(intent.name);
+  if (!is_worth_caching(intent)) {
+    cache_.forget(intent.name);
+  } else if (cached != nullptr) {
+    cached->intent = intent;
+  } else {
+    cache_.keep({intent, seq, lines});
+  }
+  if (is_open(intent)) cache_.opened(intent.provider_id, intent.scope);
   return {};
 }
 

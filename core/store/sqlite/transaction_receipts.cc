@@ -96,7 +96,7 @@ void bind_evidence(Statement& statement, const Receipt& receipt, std::string_vie
 Result<std::optional<Receipt>> SqliteTransaction::receipt(std::string_view name) {
   return noted([&]() -> Result<std::optional<Receipt>> {
     BERTH_TRY(const RowCache::Entry* const intent, load(name));
-    if (intent == nullptr) return std::optional<Receipt>();
+    if (intent == nullptr || intent->without_receipt) return std::optional<Receipt>();
     BERTH_TRY(Statement find, connection_.use(BERTH_RECEIPT_SELECT "WHERE r.intent = ?"));
     BERTH_TRY(const bool row, find.integer(intent->seq).step());
     if (!row) return std::optional<Receipt>();
@@ -174,6 +174,7 @@ Status SqliteTransaction::write_receipt(const Receipt& receipt) {
   if (changed != 1)
     return fail(ErrorKind::kConflict,
                 fmt::format("a receipt of intent {} is recorded already", receipt.name));
+  if (RowCache::Entry* const cached = known(receipt.name)) cached->without_receipt = false;
   return {};
 }
 
