@@ -64,7 +64,7 @@ Task<CallEnd> Call::proceed(Body body) {
   watch_caller();
   watch_deadline();
   CallEnd end = co_await reserve_and_go(std::move(body));
-  unwatch_.request(Cancellation::Reason::kShutdown);
+  deadline_alarm_.reset();
   caller_subscription_.reset();
   co_return end;
 }
@@ -77,13 +77,9 @@ void Call::watch_caller() {
 }
 
 void Call::watch_deadline() {
-  boost::asio::co_spawn(
-      executor_,
-      [](std::shared_ptr<Call> self) -> Task<void> {
-        co_await self->services_.clock.sleep_until(self->deadline_, &self->unwatch_);
-        if (!self->unwatch_.requested()) self->stop(Cancellation::Reason::kDeadline);
-      }(shared_from_this()),
-      boost::asio::detached);
+  deadline_alarm_ = services_.clock.alarm(executor_, deadline_, [call = weak_from_this()] {
+    if (const auto self = call.lock()) self->stop(Cancellation::Reason::kDeadline);
+  });
 }
 
 void Call::stop(Cancellation::Reason reason) {
@@ -261,7 +257,7 @@ Task<CallEnd> Call::run_body(Body body) {
     body_result_.message = fmt::format("the body threw: {}", exception.what());
   }
   // The deadline bounds the work; the cleanup has a budget of its own.
-  unwatch_.request(Cancellation::Reason::kShutdown);
+  deadline_alarm_.reset();
   events.push_back(stop_.requested() ? event(EventKind::kCancel, why_stopped())
                                      : event(EventKind::kFinish, body_result_.message));
   co_return co_await clean_and_release(std::move(events));

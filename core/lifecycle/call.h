@@ -87,7 +87,7 @@ class Call final : public Sandbox, public std::enable_shared_from_this<Call> {
 
   Cancellation stop_;       // rises for the caller, the deadline and the host's end
   Cancellation body_stop_;  // of the body's operations; abandoned once the sandbox is gone
-  Cancellation unwatch_;    // ends the deadline watch
+  std::unique_ptr<Alarm> deadline_alarm_;
   Cancellation::Subscription caller_subscription_;
   bool sandbox_confirmed_ = false;  // from here on a stop starts the delete
   bool tainted_ = false;
