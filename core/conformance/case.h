@@ -88,7 +88,7 @@ CaseList shut_cases();
 CaseList fault_cases();
 
 std::string_view to_string(Profile profile);
-// '*' stands for any number of characters, '?' for one. Matches the id or "id slug".
+// '*' stands for any number of characters, '?' for one. Matches the id or "id slug", in any case.
 bool matches(const Case& one, std::string_view glob);
 
 }  // namespace berth::conformance

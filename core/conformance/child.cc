@@ -72,6 +72,18 @@ Status run_body(const std::string& task, Lab& lab) {
   return one->body(lab);
 }
 
+Status prepare_folder(const CaseRequest& request) {
+  std::error_code error;
+  std::filesystem::create_directories(request.folder / "s", error);
+  if (!error)
+    std::filesystem::permissions(request.folder / "s", std::filesystem::perms::owner_all, error);
+  if (error) return fail(ErrorKind::kIo, "cannot make a folder: " + error.message());
+  if (request.task == kCleanTask) return {};
+  BERTH_TRY(const os::Fd file,
+            os::open_file(request.folder / kRequestFile, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  return os::write_all(file.get(), encode(request));
+}
+
 // Who removes the folder of the run afterwards: the runner, or nobody else than this process.
 enum class WhoseFolder { kRunners, kOwn };
 
@@ -79,12 +91,8 @@ enum class WhoseFolder { kRunners, kOwn };
 [[noreturn]] void run_case(const CaseRequest& request, int messages_fd, WhoseFolder whose) {
   Messages messages(messages_fd);
   const std::string task = request.task;
-  std::error_code error;
-  std::filesystem::create_directories(request.folder / "s", error);
-  if (!error)
-    std::filesystem::permissions(request.folder / "s", std::filesystem::perms::owner_all, error);
-  if (error) {
-    messages.result(fail(ErrorKind::kInternal, "cannot make a folder: " + error.message()), {}, {});
+  if (const Status prepared = prepare_folder(request); !prepared) {
+    messages.result(fail(ErrorKind::kInternal, prepared.error().message()), {}, {});
     ::_exit(0);
   }
   auto subject = Subject::take(request);
@@ -102,8 +110,9 @@ enum class WhoseFolder { kRunners, kOwn };
   if (status && !shut && task != kLoadTask) status = shut;
   messages.result(status, lab.bench().violations(), left);
   // What could not be destroyed is named in it.
+  std::error_code ignored;
   if (whose == WhoseFolder::kOwn && left.empty())
-    std::filesystem::remove_all(request.folder.parent_path(), error);
+    std::filesystem::remove_all(request.folder.parent_path(), ignored);
   std::fflush(nullptr);
   ::_exit(status && lab.bench().violations().empty() ? 0 : 1);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/json.h"
 #include "core/os/fd.h"
 
@@ -13,7 +15,9 @@ constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 }  // namespace
 
 Status keep_evidence(const std::filesystem::path& folder, const RunReport& report) {
-  if (!report.whole || report.interrupted || report.digest.empty()) return {};
+  if (!report.whole || report.interrupted || report.digest.empty() || report.provider.empty()) return {};
+  const auto kit_failed = [](const CaseResult& one) { return one.status == CaseStatus::kHarness; };
+  if (std::any_of(report.cases.begin(), report.cases.end(), kit_failed)) return {};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)

@@ -13,7 +13,8 @@
 
 namespace berth::conformance {
 
-// Replaces what is known of the digest. Only for a whole report that was not interrupted.
+// Replaces what is known of the digest. Only for a whole report that was not interrupted, on a file that is a
+// provider, and in which the kit itself did not fail: anything else shows nothing of a provider.
 Status keep_evidence(const std::filesystem::path& folder, const RunReport& report);
 // Nothing when there is none, or when it cannot be read.
 std::optional<RunReport> find_evidence(const std::filesystem::path& folder, std::string_view digest);

@@ -27,6 +27,7 @@ struct FuzzReport {
   std::optional<std::uint64_t> seed;
   std::string text;
   std::vector<std::string> operations;  // of that sequence, as far as it came
+  std::string refusal;  // the loader's, a sentence a line; empty: it loads, and sequences were run
   bool interrupted = false;
 };
 
@@ -37,8 +38,8 @@ struct FuzzRequest {
   std::function<void(std::uint64_t sequences)> on_progress = {};
 };
 
-// Sequences until the time is over or one is bad. An error when the kit itself fails or the loader
-// refuses the file.
+// Sequences until the time is over or one is bad; none where the loader refuses the file. An error when the kit
+// itself fails.
 Task<Result<FuzzReport>> fuzz_provider(boost::asio::any_io_executor executor, FuzzRequest request,
                                        Cancellation& cancellation);
 

@@ -8,10 +8,12 @@
 #include <boost/asio/detached.hpp>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "core/base/ids.h"
 #include "core/base/sha256.h"
 #include "core/conformance/case_process.h"
+#include "core/conformance/scratch.h"
 #include "core/plugin/waiter.h"
 #include "core/registry/inspect.h"
 
@@ -94,7 +96,7 @@ class Run {
   Cancellation& cancellation_;
   registry::Inspection inspection_;
   RunReport report_;
-  std::filesystem::path scratch_;
+  std::optional<Scratch> scratch_;
   std::string nonce_ = random_hex(6);
   std::vector<const Case*> cases_;
   std::size_t next_ = 0;
@@ -120,24 +122,19 @@ std::vector<const Case*> chosen(const RunRequest& request) {
   return out;
 }
 
-Result<std::filesystem::path> make_scratch(const RunRequest& request) {
-  std::error_code error;
-  std::filesystem::path base = request.scratch;
-  if (base.empty()) base = std::filesystem::temp_directory_path(error);
-  if (error) return fail(ErrorKind::kIo, "there is no temporary folder: " + error.message());
-  // Short: providers put sockets below it.
-  const std::filesystem::path scratch = base / ("bc-" + random_hex(6));
-  std::filesystem::create_directory(scratch, error);
-  if (!error) std::filesystem::permissions(scratch, std::filesystem::perms::owner_all, error);
-  if (error)
-    return fail(ErrorKind::kIo,
-                fmt::format("cannot make the folder {}: {}", scratch.string(), error.message()));
-  return scratch;
+std::vector<std::string> refusals_of(const RunRequest& request, const registry::Inspection& inspection) {
+  std::vector<std::string> out;
+  const auto add = [&out](const registry::Findings& findings) {
+    for (const registry::Finding& finding : findings)
+      if (finding.severity == registry::Severity::kRefusal) out.push_back(registry::to_sentence(finding));
+  };
+  add(inspection.findings);
+  add(request.host_findings);
+  return out;
 }
 
-Result<CaseRequest> request_for(const RunRequest& request, const Case& one) {
+CaseRequest request_for(const RunRequest& request, const Case& one, const std::filesystem::path& scratch) {
   CaseRequest out;
-  BERTH_TRY(const std::filesystem::path scratch, make_scratch(request));
   out.task = one.id;
   out.file = request.file;
   out.digest = registry::inspect(request.file).digest;
@@ -164,7 +161,7 @@ CaseRequest Run::request_of(std::string task, std::string_view id) const {
   out.file = request_.file;
   out.digest = inspection_.digest;
   out.config_json = request_.config_json;
-  out.folder = scratch_ / id;
+  out.folder = scratch_->path() / id;
   out.worker = request_.worker;
   out.owner_tag = fmt::format("kit-{}-{}", nonce_, id);
   out.seed = seed_of(request_.seed, id);
@@ -191,7 +188,7 @@ Task<Result<RunReport>> Run::go() {
       report_.capabilities += (report_.capabilities.empty() ? "" : " ") + claim.id;
   }
   cases_ = chosen(request_);
-  BERTH_CO_TRY(scratch_, make_scratch(request_));
+  BERTH_CO_TRY(scratch_, Scratch::make(request_.scratch));
   BERTH_CO_TRY(const bool loads, co_await try_to_load());
   if (loads) {
     report_.cases.resize(cases_.size());
@@ -208,24 +205,21 @@ Task<Result<RunReport>> Run::go() {
   }
   report_.interrupted = cancellation_.requested();
   report_.took = std::chrono::steady_clock::now() - started;
-  std::error_code ignored;
-  std::filesystem::remove_all(scratch_, ignored);
+  scratch_->remove();
   co_return std::move(report_);
 }
 
 // What the loader says decides about its own clauses, and about whether anything else is tried.
 Task<Result<bool>> Run::try_to_load() {
-  std::vector<std::string> refusals;
-  for (const registry::Findings* findings : {&inspection_.findings, &request_.host_findings})
-    for (const registry::Finding& finding : *findings)
-      if (finding.severity == registry::Severity::kRefusal)
-        refusals.push_back(registry::to_sentence(finding));
+  const std::vector<std::string> refusals = refusals_of(request_, inspection_);
   if (!refusals.empty() || !inspection_.manifest) {
     refuse(refusals);
     co_return false;
   }
   CaseRequest request = request_of(std::string(kLoadTask), kLoadTask);
   BERTH_CO_TRY(Told told, co_await run_process(executor_, request_.program, request, cancellation_));
+  std::error_code ignored;
+  std::filesystem::remove_all(request.folder, ignored);
   if (told.result == "ok") co_return true;
   if (told.result == to_string(ErrorKind::kInternal))
     co_return fail(ErrorKind::kInternal, told.text);
@@ -320,6 +314,9 @@ Task<CaseResult> Run::run_once(const Case& one, int round) {
   for (const std::string& name : told.stragglers)
     result.violations.push_back({"LEAK-001", fmt::format("a process {} was still there after "
                                                          "shutdown", name)});
+  // So that what a killed run leaves is what it had under way.
+  std::error_code ignored;
+  std::filesystem::remove_all(request.folder, ignored);
   co_return result;
 }
 

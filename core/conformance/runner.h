@@ -13,6 +13,7 @@
 #include "core/conformance/subject.h"
 #include "core/lifecycle/cancellation.h"
 #include "core/registry/finding.h"
+#include "core/registry/inspect.h"
 
 namespace berth::conformance {
 
@@ -37,11 +38,11 @@ struct RunRequest {
 // The cases of the request, in order. Empty: the filters match nothing.
 std::vector<const Case*> chosen(const RunRequest& request);
 
-// A private folder for the children's folders.
-Result<std::filesystem::path> make_scratch(const RunRequest& request);
+// What the file itself and this host say against loading it, in sentences.
+std::vector<std::string> refusals_of(const RunRequest& request, const registry::Inspection& inspection);
 
-// What a child would be told for one case, with a folder of its own that stays.
-Result<CaseRequest> request_for(const RunRequest& request, const Case& one);
+// What a child would be told for one case, with a folder of its own below `scratch`.
+CaseRequest request_for(const RunRequest& request, const Case& one, const std::filesystem::path& scratch);
 
 // An error only when nothing could be begun: everything else is in the report. A cancellation ends
 // the children, cleans what they made, and is told in the report.

@@ -30,6 +30,8 @@ struct CaseRequest {
 };
 inline constexpr std::string_view kLoadTask = "load";    // loads the provider and says what was found
 inline constexpr std::string_view kCleanTask = "clean";  // destroys what a case left behind
+// In the case's folder, before its provider is loaded: what a later run needs to clean up after a dead one.
+inline constexpr char kRequestFile[] = "request";
 
 std::string encode(const CaseRequest& request);
 Result<CaseRequest> decode_request(std::string_view text);

@@ -51,8 +51,8 @@ bool matches(const Case& one, std::string_view glob) {
   const std::string pattern(glob);
   const std::string id(one.id);
   const std::string full = id + " " + std::string(one.slug);
-  return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0 ||
-         ::fnmatch(pattern.c_str(), full.c_str(), 0) == 0;
+  return ::fnmatch(pattern.c_str(), id.c_str(), FNM_CASEFOLD) == 0 ||
+         ::fnmatch(pattern.c_str(), full.c_str(), FNM_CASEFOLD) == 0;
 }
 
 }  // namespace berth::conformance

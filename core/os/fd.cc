@@ -66,14 +66,16 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t byt
 
 Status replace_file(const std::filesystem::path& path, std::string_view bytes, unsigned mode) {
   const std::filesystem::path next = fmt::format("{}.{}", path.string(), random_hex(8));
+  // The caller knows `path`; the name of what stands beside it for a moment would tell nobody anything.
   {
-    BERTH_TRY(const Fd fd, open_file(next, O_WRONLY | O_CREAT | O_EXCL, mode));
+    const Fd fd(::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (!fd.valid()) return fail(os_error(errno, fmt::format("cannot write {}", path.string())));
     Status written = write_all(fd.get(), bytes);
     if (written && ::fsync(fd.get()) != 0)
-      written = fail(os_error(errno, fmt::format("cannot flush {}", next.string())));
+      written = fail(os_error(errno, fmt::format("cannot flush {}", path.string())));
     if (!written) {
       ::unlink(next.c_str());
-      return fail(written.error().with(next.string()));
+      return fail(written.error().with(path.string()));
     }
   }
   if (::rename(next.c_str(), path.c_str()) != 0) {

@@ -10,6 +10,7 @@
 #include "core/os/rotating_file.h"
 #include "core/plugin/capabilities.h"
 #include "core/plugin/hosted_provider.h"
+#include "core/plugin/kept_source.h"
 #include "core/plugin/provider_host.h"
 #include "core/plugin/sources.h"
 #include "core/registry/clauses.h"
@@ -34,8 +35,10 @@ struct Facts {
 
 class Loaded final : public LoadedProvider {
  public:
-  Loaded(std::shared_ptr<ProviderHost> host, std::unique_ptr<Facts> facts)
-      : host_(std::move(host)), facts_(std::move(facts)), provider_(host_, identity(*facts_)) {}
+  // `source` is the host's own, borrowed; null when it is not one that may be kept.
+  Loaded(std::shared_ptr<ProviderHost> host, std::unique_ptr<Facts> facts, const KeptSource* source)
+      : host_(std::move(host)), facts_(std::move(facts)), source_(source),
+        provider_(host_, identity(*facts_)) {}
   ~Loaded() override { host_->kill(); }
 
   Provider& provider() override { return provider_; }
@@ -47,6 +50,7 @@ class Loaded final : public LoadedProvider {
   const std::vector<CapabilityRow>& capabilities() const override { return facts_->capabilities; }
   const Findings& warnings() const override { return facts_->warnings; }
   std::vector<std::string> violations() const override { return host_->violations(); }
+  bool kept() const override { return source_ != nullptr && source_->kept(); }
   std::vector<int> worker_pids() const override { return host_->worker_pids(); }
   Task<void> close(Instant deadline) override { return host_->close(deadline); }
 
@@ -71,6 +75,7 @@ class Loaded final : public LoadedProvider {
 
   std::shared_ptr<ProviderHost> host_;
   std::unique_ptr<Facts> facts_;
+  const KeptSource* const source_;
   HostedProvider provider_;
 };
 
@@ -162,6 +167,11 @@ Error not_done(const Facts& facts, std::string_view slot, const Outcome& outcome
                            outcome.message));
 }
 
+// One that may hold secrets is this host's alone.
+bool may_be_kept(const LoadRequest& request, const Facts& facts) {
+  return request.keeping && !request.state_dir.empty() && facts.manifest.declared_variables().empty();
+}
+
 // What the provider says of itself must be what its manifest announced.
 Status check_scope(const Facts& facts) {
   std::vector<std::string> fields;
@@ -240,17 +250,30 @@ Task<Result<std::unique_ptr<LoadedProvider>>> load_provider(boost::asio::any_io_
   plan.quarantine = request.quarantine;
   const auto warnings = plan.warnings;
   plan.on_progress = request.on_progress;
-  auto source = in_worker ? worker_source(executor, std::move(plan))
-                          : direct_source(executor, std::move(plan));
+  std::unique_ptr<ChannelSource> source;
+  KeptSource* kept = nullptr;
+  if (in_worker && may_be_kept(request, *facts)) {
+    auto made = kept_source(executor, std::move(plan), {*request.keeping, settings.open, settings.on_log});
+    kept = made.get();
+    source = std::move(made);
+  } else {
+    source = in_worker ? worker_source(executor, std::move(plan))
+                       : direct_source(executor, std::move(plan));
+  }
   auto host = std::make_shared<ProviderHost>(executor, std::move(source), std::move(settings));
-  auto loaded = std::make_unique<Loaded>(host, std::move(facts));
+  auto loaded = std::make_unique<Loaded>(host, std::move(facts), kept);
   step(request, "opening it");
-  BERTH_CO_CHECK_OK(co_await host->open(std::chrono::steady_clock::now() +
-                                        request.limits.load_deadline + patience));
+  const Instant deadline = std::chrono::steady_clock::now() + request.limits.load_deadline + patience;
+  Status opened = co_await host->open(deadline);
+  // A keeper that is lost at this point has done nothing for this host yet.
+  if (!opened && kept != nullptr && kept->kept()) opened = co_await host->open(deadline);
+  BERTH_CO_CHECK_OK(std::move(opened));
   auto& all = loaded->facts().warnings;
   all.insert(all.end(), warnings->begin(), warnings->end());
   step(request, "asking what works here");
-  BERTH_CO_CHECK_OK(co_await ask(*loaded, patience));
+  Status asked = co_await ask(*loaded, patience);
+  if (!asked && kept != nullptr && kept->kept()) asked = co_await ask(*loaded, patience);
+  BERTH_CO_CHECK_OK(std::move(asked));
   co_return std::unique_ptr<LoadedProvider>(std::move(loaded));
 }
 

@@ -46,6 +46,13 @@ struct HostingLimits {
   Duration restart_backoff_max = std::chrono::seconds(30);
 };
 
+// Sharing a loaded provider with this user's other hosts, at once and later, through a process that
+// outlives this one: the keeper. See keeper_main.h.
+struct Keeping {
+  std::filesystem::path folder;  // where keepers are found; made private where it is missing
+  Duration idle = std::chrono::minutes(5);  // a keeper that nobody uses for this long goes
+};
+
 struct LoadRequest {
   std::string id;                   // searched for when `file` is empty
   std::filesystem::path file;       // exactly this file
@@ -59,6 +66,9 @@ struct LoadRequest {
   std::filesystem::path worker;     // empty: berth-worker beside this executable
   HostingLimits limits;
   std::optional<registry::Hosting> hosting;  // over the configuration's
+  // Nothing: a worker of this host's own. Ignored for a provider that declares variables, which may
+  // be secrets, and for one that is hosted in process. Where the keeper cannot be used, a worker is.
+  std::optional<Keeping> keeping = {};
   std::function<void(std::string_view step)> on_progress = {};  // "reading the file", ...
   // The provider's own lines and what the host has to say of it: bounded in length and rate, on the
   // loop. `log_file` keeps the same, in at most two files of kProviderLogBytesMax; empty: nowhere.
@@ -96,7 +106,9 @@ class LoadedProvider {
 
   // Broken clauses so far, newest last, at most 256: "[OP-002] ...".
   virtual std::vector<std::string> violations() const = 0;
-  // Process ids of the workers now running; empty in process.
+  // Whether operations go to a keeper now.
+  virtual bool kept() const = 0;
+  // Process ids of this host's own workers now running; empty in process and with a keeper.
   virtual std::vector<int> worker_pids() const = 0;
 
   // Refuses new operations, asks the provider to shut down and ends the worker; at the deadline it

@@ -47,16 +47,7 @@ class WorkerSource final : public ChannelSource {
 
   Task<Result<std::shared_ptr<Channel>>> make() override {
     BERTH_CO_CHECK_OK(check_quarantine());
-    const registry::Manifest& manifest = *plan_.image.inspection.manifest;
-    WorkerPlan worker;
-    worker.program = plan_.worker;
-    worker.library = plan_.image.memory.get();
-    worker.environment = reduced_environment(manifest);
-    worker.hello.extensions = manifest.extensions;
-    worker.hello.variables = manifest.declared_variables();
-    worker.hello.fences = manifest.recovery == Recovery::kFence;
-    worker.hello.concurrency = manifest.concurrency_per_provider;
-    worker.hello.config_json = plan_.config_json;
+    const WorkerPlan worker = worker_plan(plan_);
     if (plan_.on_progress) plan_.on_progress("starting its worker");
     BERTH_CO_TRY(auto channel, WorkerChannel::launch(executor_, worker));
     const Instant deadline = std::chrono::steady_clock::now() + plan_.limits.load_deadline;
@@ -178,6 +169,20 @@ class DirectSource final : public ChannelSource {
 };
 
 }  // namespace
+
+WorkerPlan worker_plan(const SourcePlan& plan) {
+  const registry::Manifest& manifest = *plan.image.inspection.manifest;
+  WorkerPlan worker;
+  worker.program = plan.worker;
+  worker.library = plan.image.memory.get();
+  worker.environment = reduced_environment(manifest);
+  worker.hello.extensions = manifest.extensions;
+  worker.hello.variables = manifest.declared_variables();
+  worker.hello.fences = manifest.recovery == Recovery::kFence;
+  worker.hello.concurrency = manifest.concurrency_per_provider;
+  worker.hello.config_json = plan.config_json;
+  return worker;
+}
 
 std::unique_ptr<ChannelSource> worker_source(boost::asio::any_io_executor executor,
                                              SourcePlan plan) {

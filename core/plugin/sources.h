@@ -31,6 +31,9 @@ std::unique_ptr<ChannelSource> worker_source(boost::asio::any_io_executor execut
 std::unique_ptr<ChannelSource> direct_source(boost::asio::any_io_executor executor,
                                              SourcePlan plan);
 
+// How its worker is started. The library is the plan's own.
+struct WorkerPlan worker_plan(const SourcePlan& plan);
+
 // The program that hosts a provider, beside this executable; an error that says where it was sought.
 Result<std::filesystem::path> find_worker();
 

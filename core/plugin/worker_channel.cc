@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
@@ -44,7 +45,7 @@ Result<std::shared_ptr<WorkerChannel>> WorkerChannel::launch(boost::asio::any_io
                          {sockets.second.get(), 3},
                          {plan.library, 4}};
   BERTH_TRY(os::Process process, os::Process::spawn(request));
-  auto channel = std::make_shared<WorkerChannel>(std::move(executor), std::move(process),
+  auto channel = std::make_shared<WorkerChannel>(std::move(executor), std::optional(std::move(process)),
                                                  std::move(sockets.first),
                                                  std::move(printing.read_end));
   channel->outbox_ = encode_hello(plan.hello);
@@ -56,15 +57,29 @@ Result<std::shared_ptr<WorkerChannel>> WorkerChannel::launch(boost::asio::any_io
   return channel;
 }
 
-WorkerChannel::WorkerChannel(boost::asio::any_io_executor executor, os::Process process,
+std::shared_ptr<WorkerChannel> WorkerChannel::over(boost::asio::any_io_executor executor, os::Fd socket,
+                                                   std::string hello) {
+  auto channel = std::make_shared<WorkerChannel>(std::move(executor), std::nullopt, std::move(socket),
+                                                 os::Fd());
+  channel->outbox_ = std::move(hello);
+  channel->queued_bytes_ = channel->outbox_.size();
+  channel->watch_socket();
+  channel->flush();
+  return channel;
+}
+
+WorkerChannel::WorkerChannel(boost::asio::any_io_executor executor, std::optional<os::Process> process,
                              os::Fd socket, os::Fd printing)
     : executor_(executor),
       process_(std::move(process)),
       socket_(executor, socket.release()),
-      printing_(executor, printing.release()),
-      process_watch_(executor, duplicate(process_.pidfd())),
+      printing_(executor),
+      process_watch_(executor),
       inbox_(kInboxBytes),
-      print_limit_(kPrintedLinesPerSecond) {}
+      print_limit_(kPrintedLinesPerSecond) {
+  if (printing.valid()) printing_.assign(printing.release());
+  if (process_) process_watch_.assign(duplicate(process_->pidfd()));
+}
 
 WorkerChannel::~WorkerChannel() = default;
 
@@ -368,22 +383,22 @@ void WorkerChannel::watch_process() {
 
 void WorkerChannel::broken(std::string reason) {
   if (reason_.empty()) reason_ = std::move(reason);
-  process_.kill();
+  if (process_) return process_->kill();
+  boost::asio::post(executor_, [self = shared_from_this()] { self->socket_ended(); });
 }
 
 std::string WorkerChannel::describe_end(const os::ProcessEnd& end) const {
-  std::string text = fmt::format("worker {} {}", process_.pid(), os::to_string(end));
+  std::string text = fmt::format("worker {} {}", process_->pid(), os::to_string(end));
   // A socket that ended by itself says no more than the end of the process does.
   const bool own_doing = reason_.empty() || reason_ == "its socket ended" || reason_ == "its socket broke";
-  if (!own_doing) text = fmt::format("worker {} was ended: {}", process_.pid(), reason_);
+  if (!own_doing) text = fmt::format("worker {} was ended: {}", process_->pid(), reason_);
   if (!printed_.empty()) text += fmt::format("; it last printed: {}", printed_.back());
   return text;
 }
 
 void WorkerChannel::process_ended() {
-  const auto end = process_.try_reap();
+  const auto end = process_->try_reap();
   if (!end) return watch_process();
-  ended_ = true;
   // What it sent before it ended still counts.
   for (bool more = reason_.empty(); more && !dead_;) {
     const std::size_t before = inbox_end_ - inbox_begin_;
@@ -391,13 +406,21 @@ void WorkerChannel::process_ended() {
   }
   read_printed();
   tell_dropped();
+  ended(describe_end(*end));
+}
+
+void WorkerChannel::socket_ended() {
+  if (!ended_) ended(fmt::format("the keeper is gone: {}", reason_));
+}
+
+void WorkerChannel::ended(const std::string& reason) {
+  ended_ = true;
   const bool told = dead_;
   dead_ = true;
   boost::system::error_code ignored;
   socket_.close(ignored);
   printing_.close(ignored);
   process_watch_.close(ignored);
-  const std::string reason = describe_end(*end);
   load_failed(reason);
   end_waiter_.wake_later(executor_);
   if (!told && listener_ != nullptr) listener_->on_closed(*this, reason);
@@ -405,11 +428,13 @@ void WorkerChannel::process_ended() {
 
 void WorkerChannel::kill() {
   dead_ = true;
-  process_.kill();
-  if (ended_) return;
+  // The keeper ends what was made over a connection that ends.
+  if (!process_ && !ended_) return ended("it was ended");
+  if (!process_ || ended_) return;
+  process_->kill();
   // A killed process is gone in no time unless the kernel holds it up; then the watch reaps it.
-  pollfd poller{process_.pidfd(), POLLIN, 0};
-  if (::poll(&poller, 1, kReapPatienceMs) == 1 && process_.try_reap()) {
+  pollfd poller{process_->pidfd(), POLLIN, 0};
+  if (::poll(&poller, 1, kReapPatienceMs) == 1 && process_->try_reap()) {
     ended_ = true;
     boost::system::error_code ignored;
     socket_.close(ignored);
@@ -424,6 +449,7 @@ void WorkerChannel::kill() {
 Task<void> WorkerChannel::end(Instant deadline) {
   const auto self = shared_from_this();
   if (ended_) co_return;
+  if (!process_) co_return kill();
   flush();
   ::shutdown(socket_.native_handle(), SHUT_WR);
   boost::asio::steady_timer timer(executor_, deadline);

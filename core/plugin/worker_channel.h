@@ -3,6 +3,9 @@
 // The worker is in a session and process group of its own, has a reduced environment, and ends when
 // its socket does. What it writes to standard output and error becomes bounded log lines. Nothing it
 // sends is trusted: a frame that makes no sense ends it.
+//
+// The worker may also be a keeper, which is nobody's child and outlives this channel: then there is a
+// socket and nothing else, and its end is the end.
 #ifndef BERTH_CORE_PLUGIN_WORKER_CHANNEL_H_
 #define BERTH_CORE_PLUGIN_WORKER_CHANNEL_H_
 
@@ -37,6 +40,9 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
  public:
   static Result<std::shared_ptr<WorkerChannel>> launch(boost::asio::any_io_executor executor,
                                                        const WorkerPlan& plan);
+  // Over the socket of a keeper that has attached it; `hello` is sent first, when it is not empty.
+  static std::shared_ptr<WorkerChannel> over(boost::asio::any_io_executor executor, os::Fd socket,
+                                             std::string hello);
   ~WorkerChannel() override;
 
   // How loading went. Neither loaded nor refused: it crashed or hung, and `why` says how.
@@ -61,12 +67,12 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   void give_input(OpId op, std::string_view bytes, bool end) override;
   void flush() override;
   bool delivered(OpId op) const override;
-  int pid() const override { return process_.pid(); }
+  int pid() const override { return process_ ? process_->pid() : 0; }
   void kill() override;
   Task<void> end(Instant deadline) override;
 
-  WorkerChannel(boost::asio::any_io_executor executor, os::Process process, os::Fd socket,
-                os::Fd printing);
+  WorkerChannel(boost::asio::any_io_executor executor, std::optional<os::Process> process,
+                os::Fd socket, os::Fd printing);
 
  private:
   void watch_socket();
@@ -85,11 +91,13 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   void watch_writable();
   void broken(std::string reason);
   void process_ended();
+  void socket_ended();
+  void ended(const std::string& reason);
   std::string describe_end(const os::ProcessEnd& end) const;
   void load_failed(std::string why);
 
   boost::asio::any_io_executor executor_;
-  os::Process process_;
+  std::optional<os::Process> process_;  // nothing: a keeper's
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::posix::stream_descriptor printing_;
   boost::asio::posix::stream_descriptor process_watch_;
@@ -107,7 +115,7 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   bool writing_ = false;
 
   bool dead_ = false;     // nothing is sent or taken any more
-  bool ended_ = false;    // the process is reaped
+  bool ended_ = false;    // the process is reaped, or the socket to a keeper closed
   std::string reason_;    // why it was given up, when the host did
   Loading loading_;
   bool loading_over_ = false;

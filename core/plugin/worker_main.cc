@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,14 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "core/base/halt_poll.h"
-#include "core/os/fd.h"
-#include "core/plugin/binding.h"
-#include "core/plugin/table_driver.h"
-#include "core/plugin/wire.h"
+#include "core/plugin/keeper_main.h"
+#include "core/plugin/worker_events.h"
 
 namespace berth::plugin {
 namespace {
@@ -35,78 +32,19 @@ constexpr int kExitProtocol = 70;
 }
 
 // Sends what the provider does. Blocking: the host always reads, and output is bounded by credit.
-class Sender final : public DriverEvents {
+class Sender final : public FrameEvents {
  public:
-  void stage(OpId op, std::string_view stage) override {
-    WireWriter out(FrameType::kStage, op);
-    out.text(stage);
-    send(out.take());
-  }
-  void output(OpId op, Stream stream, std::string_view bytes) override {
-    const auto header = frame_header(FrameType::kOutput, op, bytes.size() + 1);
-    char start[kFrameHeaderBytes + 1];
-    std::memcpy(start, header.data(), header.size());
-    start[kFrameHeaderBytes] = static_cast<char>(stream);
-    send({start, sizeof start}, bytes);
-  }
-  void input_taken(OpId op, std::uint64_t bytes) override {
-    WireWriter out(FrameType::kInputTaken, op);
-    out.number(bytes);
-    send(out.take());
-  }
-  void completed(OpId op, Reply reply) override {
-    Slot slot = Slot::kProbe;
-    {
-      const std::lock_guard lock(slots_mutex_);
-      const auto found = slots_.find(op);
-      if (found == slots_.end()) return;
-      slot = found->second;
-      slots_.erase(found);
-    }
-    send(encode_reply(op, slot, reply));
-  }
-  void log(std::uint32_t level, std::string_view line) override {
-    WireWriter out(FrameType::kLog, 0);
-    out.number(static_cast<std::uint8_t>(level));
-    out.text(line);
-    send(out.take());
-  }
-  void violation(const Violation& violation) override {
-    WireWriter out(FrameType::kViolation, 0);
-    out.text(violation.clause);
-    out.text(bounded_message(violation.text));
-    send(out.take());
-  }
+  void send(std::string_view frame) { send(0, frame, {}); }
 
-  void begin(OpId op, Slot slot) {
-    const std::lock_guard lock(slots_mutex_);
-    slots_[op] = slot;
+ protected:
+  void send(OpId, std::string_view first, std::string_view second) override {
+    const std::lock_guard lock(mutex_);
+    // Only a host that is gone takes nothing.
+    if (!send_frame(kWorkerSocket, first, second)) leave(kExitOrderly);
   }
-  void send(std::string_view frame) { send(frame, {}); }
 
  private:
-  void send(std::string_view first, std::string_view second) {
-    const std::lock_guard lock(mutex_);
-    while (!first.empty() || !second.empty()) {
-      iovec parts[2] = {{const_cast<char*>(first.data()), first.size()},
-                        {const_cast<char*>(second.data()), second.size()}};
-      msghdr message{};
-      message.msg_iov = first.empty() ? parts + 1 : parts;
-      message.msg_iovlen = first.empty() || second.empty() ? 1 : 2;
-      const ssize_t sent = ::sendmsg(kWorkerSocket, &message, MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0) leave(kExitOrderly);  // the host is gone
-      auto left = static_cast<std::size_t>(sent);
-      const std::size_t of_first = std::min(left, first.size());
-      first.remove_prefix(of_first);
-      left -= of_first;
-      second.remove_prefix(left);
-    }
-  }
-
   std::mutex mutex_;
-  std::mutex slots_mutex_;
-  std::unordered_map<OpId, Slot> slots_;
 };
 
 // Frames from the host, as they come.
@@ -181,66 +119,21 @@ class Worker {
   }
 
   void load(const Hello& hello) {
-    DriverSettings settings;
-    settings.config_json = hello.config_json;
-    settings.declared = hello.variables;
-    settings.threads_max = hello.concurrency;
-    for (const std::string& name : hello.variables)
-      if (const char* value = std::getenv(name.c_str())) settings.variables.emplace(name, value);
     // Never destroyed: the provider may call its host's table for as long as the process lives.
-    driver_ = new TableDriver(sender_, std::move(settings));
-    Claims claims;
-    claims.extensions = hello.extensions;
-    claims.fences = hello.fences;
-    claims.concurrency = hello.concurrency;
-    Binding binding;
+    driver_ = make_driver(sender_, hello).release();
     registry::Findings findings;
     const auto on_step = [this](std::string_view step) {
       WireWriter out(FrameType::kStep, 0);
       out.text(step);
       sender_.send(out.take());
     };
-    if (!bind(kWorkerLibrary, driver_->host(), claims, on_step, binding, findings)) {
-      std::fflush(nullptr);
-      refuse(findings);
-    }
-    std::fflush(nullptr);
-    driver_->set_binding(std::move(binding));
+    if (!bind_library(kWorkerLibrary, *driver_, hello, on_step, findings)) refuse(findings);
     sender_.send(encode_findings(FrameType::kLoaded, findings));
   }
 
   void handle(const Frame& frame) {
-    WireReader in(frame.payload);
-    switch (frame.type) {
-      case FrameType::kStart: return start(frame);
-      case FrameType::kCancel: return driver_->cancel(frame.op);
-      case FrameType::kGrant: {
-        const auto bytes = in.number<std::uint64_t>();
-        if (!in.finished()) leave(kExitProtocol);
-        return driver_->grant_output(frame.op, bytes);
-      }
-      case FrameType::kLimit: {
-        const Stream stream = in.choice(Stream::kFile);
-        if (!in.finished()) leave(kExitProtocol);
-        return driver_->limit_output(frame.op, stream);
-      }
-      case FrameType::kInput: {
-        const bool end = in.flag();
-        const std::string_view bytes = in.rest();
-        if (!in.good()) leave(kExitProtocol);
-        return driver_->give_input(frame.op, bytes, end);
-      }
-      case FrameType::kHello:
-      case FrameType::kStep:
-      case FrameType::kLoaded:
-      case FrameType::kRefused:
-      case FrameType::kStage:
-      case FrameType::kOutput:
-      case FrameType::kInputTaken:
-      case FrameType::kCompleted:
-      case FrameType::kLog:
-      case FrameType::kViolation: leave(kExitProtocol);
-    }
+    if (frame.type == FrameType::kStart) return start(frame);
+    if (!steer(*driver_, frame.op, frame)) leave(kExitProtocol);
   }
 
   void start(const Frame& frame) {
@@ -257,7 +150,8 @@ class Worker {
 
 }  // namespace
 
-int serve_as_worker() {
+int serve_as_worker(int argc, char** argv) {
+  const bool keeps = argc > 1 && std::string_view(argv[1]) == kKeepArgument;
   struct stat info {};
   if (::fstat(kWorkerSocket, &info) != 0 || !S_ISSOCK(info.st_mode) ||
       ::fstat(kWorkerLibrary, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -266,11 +160,12 @@ int serve_as_worker() {
                stderr);
     return 2;
   }
+  ::fcntl(kWorkerSocket, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kWorkerLibrary, F_SETFD, FD_CLOEXEC);
+  if (keeps) return serve_as_keeper(argc, argv);
   // The host's death ends this process even while a slot of the provider does not return. The socket
   // says the same, should the host have died before this took effect.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::fcntl(kWorkerSocket, F_SETFD, FD_CLOEXEC);
-  ::fcntl(kWorkerLibrary, F_SETFD, FD_CLOEXEC);
   // What a provider prints reaches the host line by line, and is not lost when it crashes.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   auto* worker = new Worker;

@@ -8,8 +8,9 @@ namespace berth::plugin {
 inline constexpr int kWorkerSocket = 3;
 inline constexpr int kWorkerLibrary = 4;
 
-// Never returns before the host is gone or has ended this worker. The result is an exit code.
-int serve_as_worker();
+// Never returns before the host is gone or has ended this worker; as a keeper, see keeper_main.h. The
+// result is an exit code.
+int serve_as_worker(int argc, char** argv);
 
 }  // namespace berth::plugin
 

@@ -53,9 +53,10 @@ bool holder_is_gone(const Record& record) {
   return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-bool wants_python(const CreateSpec& spec) {
-  return spec.languages.empty() ||
-         std::find(spec.languages.begin(), spec.languages.end(), "python") != spec.languages.end();
+// What will most likely run first. A request that names nothing is one for Python.
+Interpreter first_interpreter(const CreateSpec& spec) {
+  const bool node = !spec.languages.empty() && spec.languages.front() == language_name(Interpreter::kNode);
+  return node ? Interpreter::kNode : Interpreter::kPython;
 }
 
 }  // namespace
@@ -116,6 +117,7 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   wish.limits = merge(config_.limits, spec.limits);
   wish.limits.disk_bytes = disk_within_memory(wish.limits);
   wish.lifetime = spec.lifetime.count() == 0 ? kDefaultLifetime : spec.lifetime;
+  wish.interpreter = first_interpreter(spec);
   for (const PairView& pair : spec.env) wish.environment.emplace_back(pair.key, pair.value);
   check_request(spec, wish.limits);
   maker_.refuse_missing_layers(spec.limits);
@@ -125,9 +127,9 @@ std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const Create
   if (name.starts_with(kTrialPrefix)) {
     made = maker_.make(wish, nullptr);
   } else {
-    const Pool::Turn turn(pool_, wants_python(spec));
+    const Pool::Turn turn(pool_, *wish.interpreter);
     made = pool_.claim(wish, &taken);
-    if (!made && !taken) made = maker_.make(wish, pool_.usable_template().get());
+    if (!made && !taken) made = maker_.make(wish, pool_.usable_template(*wish.interpreter).get());
   }
   if (!made) return existing(name, spec.owner_tag);
   const std::lock_guard<std::mutex> lock(mutex_);

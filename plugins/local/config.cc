@@ -61,6 +61,13 @@ StartupChoice startup_choice(std::string_view name) {
   throw wrong("startup", "is not one of automatic, cold, warm and template");
 }
 
+std::optional<Interpreter> interpreter_of(std::string_view language) {
+  for (const Interpreter one : kInterpreters) {
+    if (language == language_name(one)) return one;
+  }
+  return std::nullopt;
+}
+
 class Reader {
  public:
   explicit Reader(const Host& host) : host_(host) {}
@@ -189,6 +196,14 @@ Config read_config(const Host& host) {
   number32("identityBase", &config.identity_base, 65'536, 4'000'000'000);
   number32("identityCount", &config.identity_count, 1, 65'536);
   config.startup = startup_choice(reader.string("startup", "automatic"));
+  if (host.config("templates")) {
+    for (bool& one : config.templates) one = false;
+    for (const std::string& language : reader.strings("templates")) {
+      const auto interpreter = interpreter_of(language);
+      if (!interpreter) throw wrong("templates", "names '" + language + "', not python or javascript");
+      config.templates[index_of(*interpreter)] = true;
+    }
+  }
   number32("readyLeast", &config.ready_least, 0, 1000);
   number32("readyMost", &config.ready_most, 0, 1000);
   config.ready_most = std::max(config.ready_most, config.ready_least);

@@ -27,6 +27,8 @@ struct Config {
   std::uint32_t identity_count = 0;
   std::uint64_t output_kill_bytes = 0;
   StartupChoice startup = StartupChoice::kAutomatic;
+  // Of which interpreters there may be a template.
+  bool templates[kInterpreterCount] = {true, true};
   // When fewer sandboxes than this wait ready, they are made until there are as many as that.
   std::uint32_t ready_least = 0;
   std::uint32_t ready_most = 0;

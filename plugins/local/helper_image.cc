@@ -15,10 +15,12 @@
 
 BERTH_EMBED("helper", BERTH_LOCAL_HELPER);
 BERTH_EMBED("module", BERTH_LOCAL_TEMPLATE);
-BERTH_EMBED("site", BERTH_LOCAL_TEMPLATE_PYTHON "/sitecustomize.py");
-BERTH_EMBED("interpreter", BERTH_LOCAL_TEMPLATE_PYTHON "/interpreter.py");
-BERTH_EMBED("shelf", BERTH_LOCAL_TEMPLATE_PYTHON "/shelf.py");
-BERTH_EMBED("ending", BERTH_LOCAL_TEMPLATE_PYTHON "/ending.py");
+BERTH_EMBED("site", BERTH_LOCAL_TEMPLATE_FOLDER "/sitecustomize.py");
+BERTH_EMBED("interpreter", BERTH_LOCAL_TEMPLATE_FOLDER "/interpreter.py");
+BERTH_EMBED("shelf", BERTH_LOCAL_TEMPLATE_FOLDER "/shelf.py");
+BERTH_EMBED("ending", BERTH_LOCAL_TEMPLATE_FOLDER "/ending.py");
+BERTH_EMBED("addon", BERTH_LOCAL_TEMPLATE_NODE);
+BERTH_EMBED("node", BERTH_LOCAL_TEMPLATE_FOLDER "/node.cjs");
 
 extern "C" {
 #define BERTH_EMBEDDED(name)                                                               \
@@ -30,6 +32,8 @@ BERTH_EMBEDDED(site);
 BERTH_EMBEDDED(interpreter);
 BERTH_EMBEDDED(shelf);
 BERTH_EMBEDDED(ending);
+BERTH_EMBEDDED(addon);
+BERTH_EMBEDDED(node);
 }
 
 #define BERTH_BYTES(name) between(berth_local_##name##_begin, berth_local_##name##_end)
@@ -45,7 +49,10 @@ std::string_view between(const char* begin, const char* end) {
 
 std::string_view helper_image() { return BERTH_BYTES(helper); }
 
-std::array<TemplateFile, 5> template_files() {
+std::vector<TemplateFile> template_files(Interpreter interpreter) {
+  if (interpreter == Interpreter::kNode) {
+    return {TemplateFile{"fork.node", BERTH_BYTES(addon)}, TemplateFile{"node.cjs", BERTH_BYTES(node)}};
+  }
   return {TemplateFile{"fork.so", BERTH_BYTES(module)},
           TemplateFile{"sitecustomize.py", BERTH_BYTES(site)},
           TemplateFile{"interpreter.py", BERTH_BYTES(interpreter)},

@@ -2,19 +2,22 @@
 #ifndef BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 #define BERTH_PLUGINS_LOCAL_HELPER_IMAGE_H_
 
-#include <array>
 #include <string_view>
+#include <vector>
+
+#include "sandbox.h"
 
 namespace berth::local {
 
 std::string_view helper_image();
 
-// What a template is made of: its native half, which is a module Python loads, and its Python half.
+// What a template is made of: its native half, which is a module its interpreter loads, and the half in
+// the interpreter's own language.
 struct TemplateFile {
   std::string_view name;
   std::string_view contents;
 };
-std::array<TemplateFile, 5> template_files();
+std::vector<TemplateFile> template_files(Interpreter interpreter);
 
 }  // namespace berth::local
 

@@ -110,8 +110,8 @@ CgroupLimits Maker::group_limits(const EffectiveLimits& limits) {
 std::shared_ptr<Sandbox> Maker::make(const Wish& wish, Template* from) {
   Making making;
   making.skipped = layers_.missing | config_.left_out;
-  // The sandboxes of a template make mounts and clocks of their own, which neither layer would let them.
-  if (wish.is_template) making.skipped |= bit(Layer::kLandlock) | bit(Layer::kTime);
+  // The sandboxes of a template make mounts of their own, which this layer would not let them.
+  if (wish.is_template) making.skipped |= bit(Layer::kLandlock);
   if ((making.skipped & bit(Layer::kCgroup)) == 0) making.cgroup = cgroups_.sandbox(wish.name);
   if (privileged_) {
     making.identity = take_identity(identity_folder_, config_.identity_base, config_.identity_count);
@@ -221,6 +221,7 @@ std::shared_ptr<Sandbox> Maker::attempt(const Wish& wish, Template* from, Making
   made.created_unix_ms = making->record.created_unix_ms;
   made.environment = wish.environment;
   made.startup = from != nullptr ? Startup::kTemplate : Startup::kCold;
+  if (from != nullptr) made.interpreter = from->interpreter();
   return std::make_shared<Sandbox>(std::move(made));
 }
 

@@ -31,6 +31,7 @@ constexpr int kFailuresMax = 3;
 constexpr std::uint64_t kCreatesBeforeStart = 3;
 // Everything forked from one template shares its address layout.
 constexpr std::uint64_t kForksOfATemplate = 2000;
+constexpr std::uint64_t kForksOfAGoodTemplate = 20;
 // A day past the longest lifetime of a sandbox.
 constexpr std::chrono::nanoseconds kTemplateLifetime = std::chrono::hours(48);
 constexpr std::chrono::nanoseconds kMemberLifetime = std::chrono::hours(24);
@@ -60,8 +61,10 @@ void Pool::stop(bool forks_live_on) {
   if (thread_.joinable()) thread_.join();
   unfit_.insert(unfit_.end(), members_.begin(), members_.end());
   members_.clear();
-  if (template_) retired_.push_back(template_->sandbox());
-  template_.reset();
+  for (Mould& mould : moulds_) {
+    if (mould.now) retired_.push_back(mould.now->sandbox());
+    mould.now.reset();
+  }
   for (const auto& sandbox : retired_) {
     // A template's process 1 then lives as long as what was forked from it; its record is taken away by
     // whoever opens this state next.
@@ -76,11 +79,11 @@ void Pool::stop(bool forks_live_on) {
   unfit_.clear();
 }
 
-Pool::Turn::Turn(Pool& pool, bool for_python) : pool_(pool) {
+Pool::Turn::Turn(Pool& pool, Interpreter interpreter) : pool_(pool) {
   const std::lock_guard<std::mutex> lock(pool_.mutex_);
   ++pool_.busy_;
   ++pool_.creates_;
-  if (for_python) ++pool_.python_creates_;
+  ++pool_.moulds_[index_of(interpreter)].creates;
 }
 
 Pool::Turn::~Turn() {
@@ -91,23 +94,47 @@ Pool::Turn::~Turn() {
   pool_.changed_.notify_all();
 }
 
-bool Pool::wants_template() const {
+bool Pool::asked_for(std::size_t interpreter) const {
+  if (!config_.templates[interpreter]) return false;
   switch (config_.startup) {
     case StartupChoice::kCold:
     case StartupChoice::kWarm: return false;
+    case StartupChoice::kAutomatic: return moulds_[interpreter].creates >= kCreatesBeforeStart;
+    case StartupChoice::kTemplate: return true;
+  }
+  return false;
+}
+
+bool Pool::wants_template(std::size_t interpreter) const {
+  const Mould& mould = moulds_[interpreter];
+  const bool there = mould.usable() && mould.forks < kForksOfATemplate;
+  return asked_for(interpreter) && !there && mould.failures < kFailuresMax;
+}
+
+// Those without an interpreter are for whoever has no template.
+bool Pool::wants_kind(std::size_t kind) const {
+  switch (config_.startup) {
+    case StartupChoice::kCold: return false;
+    case StartupChoice::kWarm: return kind == kBare;
     case StartupChoice::kAutomatic:
-      if (python_creates_ < kCreatesBeforeStart) return false;
+      if (creates_ < kCreatesBeforeStart) return false;
       break;
     case StartupChoice::kTemplate: break;
   }
-  const bool there = template_ && template_->usable() && forks_ < kForksOfATemplate;
-  return !there && template_failures_ < kFailuresMax;
+  if (kind != kBare) return moulds_[kind].usable();
+  bool all_served = true;
+  for (std::size_t i = 0; i < kInterpreterCount; ++i) {
+    const bool needed = config_.startup == StartupChoice::kTemplate ? asked_for(i) : moulds_[i].creates > 0;
+    all_served = all_served && (!needed || moulds_[i].usable());
+  }
+  return !all_served;
 }
 
-bool Pool::wants_member() const {
-  if (config_.startup == StartupChoice::kCold || member_failures_ >= kFailuresMax) return false;
-  if (config_.startup == StartupChoice::kAutomatic && creates_ < kCreatesBeforeStart) return false;
-  return members_.size() < (refilling_ ? config_.ready_most : config_.ready_least);
+bool Pool::wants_member(std::size_t kind) const {
+  if (member_failures_ >= kFailuresMax || !wants_kind(kind)) return false;
+  const auto there = std::count_if(members_.begin(), members_.end(),
+                                   [&](const auto& member) { return kind_of(*member) == kind; });
+  return static_cast<std::uint32_t>(there) < (refilling_[kind] ? config_.ready_most : config_.ready_least);
 }
 
 bool Pool::stopping() const {
@@ -115,7 +142,15 @@ bool Pool::stopping() const {
   return stopping_;
 }
 
-bool Pool::settled() const { return !wants_template() && !wants_member() && unfit_.empty(); }
+bool Pool::settled() const {
+  for (std::size_t i = 0; i < kInterpreterCount; ++i) {
+    if (wants_template(i)) return false;
+  }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (wants_member(kind)) return false;
+  }
+  return unfit_.empty();
+}
 
 void Pool::serve() {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -124,15 +159,26 @@ void Pool::serve() {
     changed_.wait_for(lock, kYieldMax, [this] { return stopping_ || busy_ == 0; });
     if (stopping_) return;
     clean(&lock);
-    if (wants_template()) {
-      make_template(&lock);
-    } else if (wants_member()) {
-      refilling_ = true;
-      make_member(&lock);
-      if (members_.size() >= config_.ready_most) refilling_ = false;
-    }
+    make_next(&lock);
     changed_.notify_all();
   }
+}
+
+// Of the kinds that lack members, that with the fewest.
+void Pool::make_next(std::unique_lock<std::mutex>* lock) {
+  for (std::size_t i = 0; i < kInterpreterCount; ++i) {
+    if (wants_template(i)) return make_template(i, lock);
+  }
+  std::size_t count[kKinds] = {};
+  for (const auto& member : members_) ++count[kind_of(*member)];
+  std::size_t next = kKinds;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (wants_member(kind) && (next == kKinds || count[kind] < count[next])) next = kind;
+  }
+  if (next == kKinds) return;
+  refilling_[next] = true;
+  make_member(next, lock);
+  if (!wants_member(next)) refilling_[next] = false;
 }
 
 void Pool::clean(std::unique_lock<std::mutex>* lock) {
@@ -145,12 +191,15 @@ void Pool::clean(std::unique_lock<std::mutex>* lock) {
   lock->lock();
 }
 
-void Pool::make_template(std::unique_lock<std::mutex>* lock) {
-  std::shared_ptr<Template> old = std::exchange(template_, nullptr);
+void Pool::make_template(std::size_t interpreter, std::unique_lock<std::mutex>* lock) {
+  Mould& mould = moulds_[interpreter];
+  std::shared_ptr<Template> old = std::exchange(mould.now, nullptr);
   if (old) retired_.push_back(old->sandbox());
   if (old && !old->problem().empty()) {
-    template_problem_ = old->problem();
-    if (++template_failures_ >= kFailuresMax) return;
+    mould.problem = old->problem();
+    // One that was good for long met a change of this machine, and the next one will be made of that.
+    if (mould.forks >= kForksOfAGoodTemplate) mould.failures = 0;
+    if (++mould.failures >= kFailuresMax) return;
   }
   lock->unlock();
   old.reset();
@@ -167,7 +216,7 @@ void Pool::make_template(std::unique_lock<std::mutex>* lock) {
   std::shared_ptr<Template> made;
   std::string problem;
   try {
-    made = std::make_shared<Template>(maker_.make(wish, nullptr));
+    made = std::make_shared<Template>(maker_.make(wish, nullptr), kInterpreters[interpreter]);
     const Clock::time_point until = Clock::now() + kWarmPatience;
     while (!made->await_warm(kWarmLook, &problem) && !stopping() && Clock::now() < until) {
     }
@@ -182,28 +231,32 @@ void Pool::make_template(std::unique_lock<std::mutex>* lock) {
     discard(sandbox);
   }
   lock->lock();
-  template_ = std::move(made);
+  mould.now = std::move(made);
   if (!problem.empty()) {
-    template_problem_ = problem;
-    ++template_failures_;
+    mould.problem = problem;
+    ++mould.failures;
     return;
   }
-  forks_ = 0;
-  // Those made before it wait without an interpreter.
-  const auto first = std::partition(members_.begin(), members_.end(), [](const auto& member) {
-    return member->startup() == Startup::kTemplate;
-  });
+  mould.forks = 0;
+  forgo_unwanted();
+}
+
+// Those made before there was a template wait without an interpreter.
+void Pool::forgo_unwanted() {
+  if (wants_kind(kBare)) return;
+  const auto first = std::partition(members_.begin(), members_.end(),
+                                    [](const auto& member) { return member->interpreter().has_value(); });
   unfit_.insert(unfit_.end(), first, members_.end());
   members_.erase(first, members_.end());
 }
 
-void Pool::make_member(std::unique_lock<std::mutex>* lock) {
+void Pool::make_member(std::size_t kind, std::unique_lock<std::mutex>* lock) {
   Wish wish;
   wish.name = std::string(kReadyPrefix) + random_hex(8);
   wish.owner_tag = owner_tag_;
   wish.limits = shape_;
   wish.lifetime = kMemberLifetime;
-  const std::shared_ptr<Template> from = template_ && template_->usable() ? template_ : nullptr;
+  const std::shared_ptr<Template> from = kind == kBare ? nullptr : moulds_[kind].now;
   lock->unlock();
   std::shared_ptr<Sandbox> made;
   try {
@@ -217,15 +270,31 @@ void Pool::make_member(std::unique_lock<std::mutex>* lock) {
     return;
   }
   member_failures_ = 0;
-  if (from) ++forks_;
+  if (from) ++moulds_[kind].forks;
   members_.push_back(std::move(made));
 }
 
-std::shared_ptr<Template> Pool::usable_template() {
+std::shared_ptr<Template> Pool::usable_template(Interpreter interpreter) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!template_ || !template_->usable()) return nullptr;
-  ++forks_;
-  return template_;
+  Mould& mould = moulds_[index_of(interpreter)];
+  if (!mould.usable()) return nullptr;
+  ++mould.forks;
+  return mould.now;
+}
+
+// The one that waits longest of those that fit, or nothing.
+std::shared_ptr<Sandbox> Pool::take_member(Interpreter wanted) {
+  const std::size_t kind = moulds_[index_of(wanted)].usable() ? index_of(wanted) : kBare;
+  while (true) {
+    const auto found = std::find_if(members_.begin(), members_.end(), [&](const auto& member) {
+      return kind_of(*member) == kind || kind_of(*member) == index_of(wanted);
+    });
+    if (found == members_.end()) return nullptr;
+    std::shared_ptr<Sandbox> member = std::move(*found);
+    members_.erase(found);
+    if (alive(*member)) return member;
+    unfit_.push_back(std::move(member));
+  }
 }
 
 std::shared_ptr<Sandbox> Pool::claim(const Wish& wish, bool* taken) {
@@ -239,11 +308,7 @@ std::shared_ptr<Sandbox> Pool::claim(const Wish& wish, bool* taken) {
       unfit_.insert(unfit_.end(), members_.begin(), members_.end());
       members_.clear();
     }
-    while (!members_.empty() && !member) {
-      member = std::move(members_.front());
-      members_.pop_front();
-      if (!alive(*member)) unfit_.push_back(std::exchange(member, nullptr));
-    }
+    member = take_member(wish.interpreter.value_or(Interpreter::kPython));
   }
   if (!member) return nullptr;
   if (become(member, wish)) return member;
@@ -299,9 +364,9 @@ bool Pool::await_full(milliseconds patience) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (config_.startup == StartupChoice::kAutomatic) {
     creates_ = std::max(creates_, kCreatesBeforeStart);
-    python_creates_ = std::max(python_creates_, kCreatesBeforeStart);
+    for (Mould& mould : moulds_) mould.creates = std::max(mould.creates, kCreatesBeforeStart);
   }
-  refilling_ = true;
+  std::fill(std::begin(refilling_), std::end(refilling_), true);
   changed_.notify_all();
   return changed_.wait_for(lock, patience, [this] { return settled(); });
 }
@@ -309,8 +374,12 @@ bool Pool::await_full(milliseconds patience) {
 std::string Pool::describe() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string text = std::to_string(members_.size()) + " ready";
-  if (template_ && template_->usable()) text += ", a template";
-  if (!template_problem_.empty()) text += ", no template: " + template_problem_;
+  for (const Interpreter interpreter : kInterpreters) {
+    const Mould& mould = moulds_[index_of(interpreter)];
+    const std::string name = interpreter_name(interpreter);
+    if (mould.usable()) text += ", a template of " + name;
+    if (!mould.problem.empty()) text += ", no template of " + name + ": " + mould.problem;
+  }
   return text;
 }
 

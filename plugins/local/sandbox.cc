@@ -241,21 +241,28 @@ void Sandbox::refuse_limits(const EffectiveLimits& limits, StdinSource source) c
 
 namespace {
 
-// What a template may answer: a file run by the interpreter it is made of. Whether it fits in detail
-// is for the interpreter to say, which else starts the program in the ordinary way.
-bool is_for_interpreter(const Command& command) {
-  if (command.argv.size() < 2 || command.argv[1].empty() || command.argv[1].front() == '-') return false;
-  return command.argv[0] == "python3" || command.argv[0] == kTemplateInterpreter;
+// What a forked interpreter may answer: a file run by what it is. Whether it fits in detail is for the
+// interpreter to say, which else starts the program in the ordinary way.
+bool is_for_interpreter(const Command& command, std::optional<Interpreter> interpreter) {
+  if (!interpreter || command.argv.size() < 2 || command.argv[1].empty()) return false;
+  const std::string_view program = command.argv[0];
+  const bool option = command.argv[1].front() == '-';
+  switch (*interpreter) {
+    case Interpreter::kPython: return !option && (program == "python3" || program == "/usr/bin/python3");
+    case Interpreter::kNode: return program == "node" && (!option || command.argv.size() > 2);
+  }
+  return false;
 }
 
 }  // namespace
 
 RunResult Sandbox::run(Peer& peer, const Command& command) {
-  return perform(peer, command, is_for_interpreter(command) ? kRunInterpreter : 0, {});
+  return perform(peer, command, is_for_interpreter(command, parts_.interpreter) ? kRunInterpreter : 0, {});
 }
 
-RunResult Sandbox::run_template(Peer& peer, const Command& command, Fd control) {
-  return perform(peer, command, kRunTemplate, std::move(control));
+RunResult Sandbox::run_template(Peer& peer, const Command& command, Interpreter interpreter, Fd control) {
+  const std::uint32_t places = interpreter == Interpreter::kNode ? kRunTakesPlaces : 0;
+  return perform(peer, command, kRunTemplate | places, std::move(control));
 }
 
 RunResult Sandbox::perform(Peer& peer, const Command& command, std::uint32_t flags, Fd control) {

@@ -26,8 +26,20 @@
 namespace berth::local {
 
 inline constexpr char kWorkFolder[] = "/workspace";
-// The program a template is.
-inline constexpr char kTemplateInterpreter[] = "/usr/bin/python3";
+
+// What a template is made of.
+enum class Interpreter { kPython, kNode };
+inline constexpr Interpreter kInterpreters[] = {Interpreter::kPython, Interpreter::kNode};
+inline constexpr std::size_t kInterpreterCount = 2;
+
+constexpr std::size_t index_of(Interpreter interpreter) { return static_cast<std::size_t>(interpreter); }
+constexpr const char* interpreter_name(Interpreter interpreter) {
+  return interpreter == Interpreter::kPython ? "python3" : "node";
+}
+// As the contract calls what it runs.
+constexpr const char* language_name(Interpreter interpreter) {
+  return interpreter == Interpreter::kPython ? "python" : "javascript";
+}
 
 // How a sandbox came to be: made on request, made ahead, or made with an interpreter out of a template,
 // ahead or not.
@@ -62,6 +74,7 @@ struct SandboxParts {
   std::uint64_t output_kill_bytes = 0;  // a command that wrote more than this is ended
   std::uint64_t created_unix_ms = 0;
   Startup startup = Startup::kCold;
+  std::optional<Interpreter> interpreter;  // that was forked with it
 };
 
 class Sandbox {
@@ -70,7 +83,7 @@ class Sandbox {
 
   RunResult run(Peer& peer, const Command& command);
   // Runs a template, which talks over `control` and whose end is not the end of what it made.
-  RunResult run_template(Peer& peer, const Command& command, Fd control);
+  RunResult run_template(Peer& peer, const Command& command, Interpreter interpreter, Fd control);
   void put_file(Peer& peer, const PutFile& file);
   GotFile get_file(Peer& peer, const GetFile& file);
 
@@ -97,6 +110,7 @@ class Sandbox {
   int pidfd() const { return parts_.pidfd.get(); }
   int user_namespace() const { return parts_.user_namespace.get(); }
   Startup startup() const { return parts_.startup; }
+  std::optional<Interpreter> interpreter() const { return parts_.interpreter; }
   // How many commands a forked interpreter ran.
   std::uint64_t forked_runs() const { return forked_runs_; }
 

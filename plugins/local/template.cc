@@ -63,8 +63,9 @@ void put(Sandbox& sandbox, std::string_view name, std::string_view contents) {
 
 }  // namespace
 
-Template::Template(std::shared_ptr<Sandbox> sandbox) : sandbox_(std::move(sandbox)) {
-  for (const TemplateFile& file : template_files()) put(*sandbox_, file.name, file.contents);
+Template::Template(std::shared_ptr<Sandbox> sandbox, Interpreter interpreter)
+    : sandbox_(std::move(sandbox)), interpreter_(interpreter) {
+  for (const TemplateFile& file : template_files(interpreter_)) put(*sandbox_, file.name, file.contents);
   int raw[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, raw) != 0) {
     throw Failure::rejected(Code::kUnavailable, "no descriptor is left: " + error_text(errno));
@@ -79,17 +80,28 @@ Template::~Template() {
 }
 
 void Template::run(Fd theirs) {
-  const std::string marker = std::string(kFolder) + "/" + std::string(kCommandLineRoom, '-');
   const std::string folder(kFolder);
+  const std::string marker = folder + "/" + std::string(kCommandLineRoom, '-');
+  const std::string program = folder + "/node.cjs";
+  const std::string addon = folder + "/fork.node";
   TemplatePeer peer;
   Command command;
-  command.argv = {kTemplateInterpreter, marker};
-  command.env = {{"PYTHONPATH", folder},
-                 {"PYTHONUNBUFFERED", "1"},
-                 {"PYTHONDONTWRITEBYTECODE", "1"},
-                 {"MPLBACKEND", "Agg"}};
+  switch (interpreter_) {
+    case Interpreter::kPython:
+      command.argv = {"/usr/bin/python3", marker};
+      command.env = {{"PYTHONPATH", folder},
+                     {"PYTHONUNBUFFERED", "1"},
+                     {"PYTHONDONTWRITEBYTECODE", "1"},
+                     {"MPLBACKEND", "Agg"}};
+      break;
+    case Interpreter::kNode:
+      // By the name programs start it by, which it keeps.
+      command.argv = {"node", "--experimental-vm-modules", program, marker};
+      command.env = {{"LD_PRELOAD", addon}};
+      break;
+  }
   try {
-    sandbox_->run_template(peer, command, std::move(theirs));
+    sandbox_->run_template(peer, command, interpreter_, std::move(theirs));
     said_ = peer.said();
   } catch (const Failure& failure) {
     said_ = failure.message();

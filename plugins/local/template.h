@@ -21,7 +21,7 @@ namespace berth::local {
 class Template {
  public:
   // Starts the interpreter in `sandbox`, which was made for a template. Throws Failure when it cannot.
-  explicit Template(std::shared_ptr<Sandbox> sandbox);
+  Template(std::shared_ptr<Sandbox> sandbox, Interpreter interpreter);
   // Lets the interpreter go. The sandbox stays as long as one that was forked from it.
   ~Template();
 
@@ -39,6 +39,7 @@ class Template {
   // Why it was given up; empty when it was not.
   std::string problem() const;
 
+  Interpreter interpreter() const { return interpreter_; }
   int control() const { return control_.get(); }
   int ancestor() const { return sandbox_->user_namespace(); }
   const std::shared_ptr<Sandbox>& sandbox() const { return sandbox_; }
@@ -47,6 +48,7 @@ class Template {
   void run(Fd theirs);
 
   const std::shared_ptr<Sandbox> sandbox_;
+  const Interpreter interpreter_;
   Fd control_;
   std::atomic<bool> warm_{false};
   std::atomic<bool> ended_{false};

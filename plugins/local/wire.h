@@ -125,6 +125,16 @@ inline constexpr std::uint32_t kHasUnifiedFolder = 2;
 inline constexpr std::uint32_t kHasTemplate = 4;
 inline constexpr std::size_t kCreateFdsMax = 7 + kCgroupDirsMax;
 
+// Where a clock of a sandbox begins, when not where that of every fresh one does, and how far the clock it
+// is forked beneath is ahead of the host's. A template fills it in for its sandboxes.
+struct ClockStart {
+  std::int64_t ahead_ns;
+  std::int64_t first_ns;  // 0: as in every fresh sandbox
+};
+struct ClockStarts {
+  ClockStart of[2];  // monotonic, boottime
+};
+
 struct Create {
   Header header;
   std::uint32_t descriptor_flags;
@@ -142,6 +152,7 @@ struct Create {
   std::uint32_t identity_base;
   std::uint32_t identity_count;
   std::uint32_t reserved;
+  ClockStarts clocks;
   char host_name[kHostNameMaxBytes];
 };
 
@@ -173,6 +184,9 @@ struct Ready {
 inline constexpr std::uint32_t kRunInterpreter = 1;
 // The template itself: a fifth descriptor is its control socket, and its end ends nothing else.
 inline constexpr std::uint32_t kRunTemplate = 2;
+// With it: the places after the control socket are taken up to those an init keeps, so that what an
+// interpreter opens by itself is above them and stays in its forks.
+inline constexpr std::uint32_t kRunTakesPlaces = 4;
 // Where a template finds its control socket.
 inline constexpr int kTemplateControl = 3;
 

@@ -42,6 +42,7 @@ const std::string& programs_image() {
 local::Config small_config(std::uint32_t left_out, local::StartupChoice startup) {
   local::Config config = local::default_config();
   config.startup = startup;
+  config.templates[index_of(local::Interpreter::kNode)] = false;
   config.left_out = left_out;
   config.limits.memory_bytes = 96 * kMebibyte;
   config.limits.disk_bytes = 32 * kMebibyte;

@@ -136,7 +136,7 @@ class Conformance(unittest.TestCase):
         command += ["--report", f"json:{self.place / 'report.json'}"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment()) as run:
             limit = time.monotonic() + 30
-            while not list(self.scratch.glob("bc-*/*")) and time.monotonic() < limit:
+            while not list(self.scratch.glob("bc-*/*/s")) and time.monotonic() < limit:
                 time.sleep(0.02)
             run.send_signal(signal.SIGINT)
             told, _ = run.communicate(timeout=60)
@@ -175,10 +175,171 @@ class Conformance(unittest.TestCase):
         self.assertEqual(again.returncode, 1)
         self.assertIn(seed, again.stdout)
 
+    def plain(self, *arguments):
+        return subprocess.run([BERTH, "conformance", *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                              env={**self.environment(), "HOME": str(self.place)})
+
+    def refused(self, *arguments):
+        """A usage error: its code, in words too where --json asks for them, and nothing else said."""
+        ran = self.plain(*arguments)
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran.stderr)
+        self.assertRegex(ran.stderr, r"\Aberth: ")
+        return ran.stderr
+
     def test_explain_names_the_clause_and_what_to_do(self):
-        ran = subprocess.run([BERTH, "conformance", "explain", "KEY-001"], capture_output=True, text=True, timeout=30)
-        self.assertEqual(ran.returncode, 0)
-        self.assertIn("what to do", ran.stdout)
+        told = self.plain("explain", "KEY-001")
+        self.assertEqual(told.returncode, 0)
+        self.assertIn("what to do", told.stdout)
+        for spelled in ("key-001", "Key-001"):
+            self.assertEqual(self.plain("explain", spelled).stdout, told.stdout)
+
+    def test_a_wrong_command_line_ends_with_the_code_that_the_help_says(self):
+        help_text = subprocess.run([BERTH, "--help"], capture_output=True, text=True, timeout=30).stdout
+        _, _, table = help_text.partition("Exit codes of berth conformance")
+        self.assertRegex(table, r"(?m)^  2 +command line")
+        for line in ([], ["frob"], ["--frob"], ["list", "a", "b"], ["list", "--profile", "some"], ["run"],
+                     ["run", "x.so", "--frob"], ["run", "x.so", "y.so"], ["run", "x.so", "--profile", "some"],
+                     ["run", "x.so", "--jobs", "0"], ["run", "x.so", "--timeout-scale", "x"], ["fuzz"],
+                     ["fuzz", "x.so", "--time", "0"], ["explain"], ["explain", "FROB-001"], ["compare"],
+                     ["compare", "a"], ["compare", "/nowhere/a", "/nowhere/b"]):
+            with self.subTest(line=line):
+                self.refused(*line)
+
+    def test_an_error_in_json_names_the_code_that_the_command_ends_with(self):
+        for line in (["run", self.place / "none.so"], ["run", PROVIDERS / "reference.so", "--only", "NO-SUCH"],
+                     ["list", self.place], ["explain", "FROB-001"], ["compare", "/nowhere/a", "/nowhere/b"],
+                     ["fuzz", self.place / "none.so"]):
+            with self.subTest(line=line):
+                ran = self.plain(*line, "--json")
+                self.assertEqual(ran.returncode, 2, ran.stderr)
+                self.assertEqual(json.loads(ran.stdout)["error"]["exit_code"], 2)
+
+    def test_what_names_no_case_is_refused_and_what_is_near_is_named(self):
+        provider = PROVIDERS / "reference.so"
+        for option, text, near in (("--allow", "KYE-001", "KEY-001"), ("--allow", "key001", "KEY-001"),
+                                   ("--allow", "FLIE-003", "FILE-003"), ("--only", "OPN-001", "OPEN-001"),
+                                   ("--skip", "SHUT-01", "SHUT-001")):
+            with self.subTest(option=option, text=text):
+                told = self.refused("run", provider, option, text)
+                self.assertIn(f"{option} '{text}'", told)
+                self.assertRegex(told, rf"near it (is|are) .*{near}")
+        self.assertNotIn("near it", self.refused("run", provider, "--allow", "nothing like it"))
+        # Of several patterns one that asks for nothing is no less wrong.
+        self.assertIn("--only 'NO-SUCH-*'", self.refused("run", provider, "--only", "KEY-001", "--only", "NO-SUCH-*"))
+
+    def test_cases_are_named_in_any_case(self):
+        ran = self.broken("KEY-001", "--only", "key-00[12]", "--allow", "key-001", "--json")
+        statuses = {one["id"]: one["status"] for one in json.loads(ran.stdout)["cases"]}
+        self.assertEqual(statuses, {"KEY-001": "known-deviation", "KEY-002": "pass"})
+
+    def test_reports_that_cannot_be_written_are_refused_before_anything_runs(self):
+        (self.place / "folder").mkdir()
+        os.mkfifo(self.place / "fifo")
+        (self.place / "link.json").symlink_to("one.json")
+        one, absent = self.place / "one.json", self.place / "absent" / "r.json"
+        for files, named in (([f"json:{one}", f"html:{one}"], one), ([f"json:{one}", f"json:{one}"], one),
+                             ([f"json:{one}", f"junit:{self.place}/folder/../one.json"], "folder/../one.json"),
+                             ([f"json:{absent}"], f"cannot write {absent}: No such file or directory\n"),
+                             ([f"html:{one}", "json:/proc/nowhere/r.json"], "cannot write /proc/nowhere/r.json: "),
+                             ([f"json:{self.place / 'folder'}"], self.place / "folder"),
+                             ([f"json:{self.place / 'fifo'}"], self.place / "fifo"),
+                             (["xml:r.xml"], "'xml:r.xml'"), (["json:"], "'json:'")):
+            with self.subTest(files=files):
+                reports = [word for file in files for word in ("--report", file)]
+                told = self.refused("run", PROVIDERS / "reference.so", "--only", "KEY-001", *reports)
+                self.assertIn(str(named), told)
+                self.assertFalse(one.exists())
+        self.assertEqual(sorted(path.name for path in self.place.iterdir()), ["fifo", "folder", "link.json", "tmp"])
+        one.write_text("old")
+        self.assertIn("one file", self.refused("run", PROVIDERS / "reference.so", "--report", f"json:{one}",
+                                               "--report", f"junit:{self.place / 'link.json'}"))
+        self.assertIn("--in-process", self.refused("run", PROVIDERS / "reference.so", "--in-process", "--only",
+                                                   "KEY-001", "--report", f"json:{one}"))
+        self.assertEqual(one.read_text(), "old")
+
+    def test_a_file_that_is_no_provider_is_refused_with_the_reason_and_is_no_evidence(self):
+        text, cut = self.place / "text.so", self.place / "cut.so"
+        text.write_text("not a library\n")
+        cut.write_bytes((PLUGINS / "good.so").read_bytes()[:300])
+        for file in (text, cut, self.place):
+            with self.subTest(file=file):
+                self.assertRegex(self.refused("list", file), r"\[[A-Z]+-\d{3}\]")
+                ran = self.run_it("run", file)
+                self.assertEqual(ran.returncode, 3, ran.stdout + ran.stderr)
+                self.assertRegex(ran.stdout, r"\[[A-Z]+-\d{3}\]")
+                self.assertEqual(self.run_it("fuzz", file, "--time", "1s").returncode, 3)
+                self.assertFalse((self.place / "state" / "conformance").exists())
+
+    def killed(self, provider, config, only, sign="names"):
+        """A run that is killed while a case is under way, once there is `sign` in the case's folder."""
+        before = set(self.scratch.glob("bc-*"))
+        command = self.command("run", provider, *[word for one in only for word in ("--only", one)], "--jobs", "2",
+                               provider=provider.stem, config=config)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=self.environment()) as run:
+            limit = time.monotonic() + 60
+            while not list(self.scratch.glob(f"bc-*/*/{sign}")) and time.monotonic() < limit:
+                time.sleep(0.002)
+            run.kill()
+        left = set(self.scratch.glob("bc-*")) - before
+        self.assertEqual(len(left), 1)
+        self.assertTrue(list(left.pop().glob("*/request")))
+
+    def groups_left(self):
+        ids = {file.read_text().strip()[:12] for file in self.scratch.glob("bc-*/*/s/installation")}
+        return [group for one in ids for group in Path("/sys/fs/cgroup").glob(f"**/berth-{one}")]
+
+    def test_what_a_killed_run_left_is_cleaned_by_the_next(self):
+        for provider, config, sign in ((PROVIDERS / "local.so", {}, "s/allocations/berth-*/process"),
+                                       (PROVIDERS / "reference.so", HOST_PROGRAMS, "names")):
+            with self.subTest(provider=provider.stem):
+                self.killed(provider, config, ["RUN-004", "KEY-006"], sign)
+                groups = self.groups_left()
+                self.assertEqual(bool(groups), provider.stem == "local")
+                # Of another provider: whose run was killed is written down.
+                ran = self.run_it("run", PROVIDERS / "reference.so", "--only", "META-001")
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertIn("cleaned up after a run of the kit that was killed", ran.stderr)
+                self.assertEqual(list(self.scratch.glob("bc-*")), [])
+                self.assertEqual([group for group in groups if group.exists()], [])
+                again = self.run_it("run", PROVIDERS / "reference.so", "--only", "META-001")
+                self.assertEqual(again.stderr, "")
+
+    def test_only_what_is_a_dead_runs_for_certain_is_swept(self):
+        command = self.command("run", PROVIDERS / "reference.so", "--only", "KEY-006", provider="reference",
+                               config=HOST_PROGRAMS)
+        strange = {"bc-text": None, "bc-open": 0o755, "bc-bare": 0o700}
+        for name, mode in strange.items():
+            path = self.scratch / name
+            if mode is None:
+                path.write_text("somebody's")
+                continue
+            path.mkdir()
+            path.chmod(mode)
+            if name != "bc-bare":  # a run marks its folder once it has locked it
+                (path / "run").write_text("")
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env=self.environment()) as living:
+            limit = time.monotonic() + 60
+            while not list(self.scratch.glob("bc-*/*/names")) and time.monotonic() < limit:
+                time.sleep(0.01)
+            ran = self.run_it("run", PROVIDERS / "reference.so", "--only", "META-001")
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertTrue(list(self.scratch.glob("bc-*/*/names")), "the living run has lost its folder")
+            _, told = living.communicate(timeout=120)
+        self.assertEqual((living.returncode, told), (0, ""))
+        self.assertEqual(sorted(path.name for path in self.scratch.glob("bc-*")), sorted(strange))
+
+    def test_what_cannot_be_cleaned_stays_and_is_told_of(self):
+        gone = self.place / "reference.so"
+        gone.write_bytes((PROVIDERS / "reference.so").read_bytes())
+        self.killed(gone, HOST_PROGRAMS, ["KEY-006"])
+        gone.unlink()
+        for _ in range(2):
+            ran = self.run_it("run", PROVIDERS / "reference.so", "--only", "META-001")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertIn(f"{gone} is not there any more", ran.stderr)
+            self.assertEqual(len(list(self.scratch.glob("bc-*/*/names"))), 1)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@
 usage: matrix.py BERTH PLUGINS [--whole] [--only GLOB] [--jobs N]
        matrix.py BERTH PLUGINS --self      proves that the check can fail
 
-A twin is the library broken.so told to commit the fault of that id, or, for what breaks while a provider is
-loaded, a small file of its own (LOADER_TWINS). Without --whole each twin meets its own area and a sample of
-the other cases; with it every twin meets every case. The table of clause, case and twin is printed.
+twins.txt is the record of which case finds which twin. Without --whole each twin meets its own area and a sample
+of the other cases; with it every twin meets every case. The table of clause, case and twin is printed.
 """
 
 import argparse
@@ -15,26 +14,16 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-# Case -> file. Everything else is a fault of broken.so.
-LOADER_TWINS = {
-    "META-001": "truncated_note", "META-002": "disagreeing_note", "META-003": "odd_recovery",
-    "META-004": "claim_without_table", "META-005": "broken_unclaimed_table", "META-007": "other_kind",
-    "META-008": "one_language", "LOAD-001": "made:folder", "LOAD-002": "made:cut",
-    "LOAD-003": "executable_stack", "LOAD-004": "extra_exports", "LOAD-005": "broken_entry_prints",
-    "LOAD-006": "broken_constructor_runs", "TRUST-001": "host:other digest in the lock file",
-    "TRUST-002": "host:no signature", "TRUST-003": "host:in quarantine", "NEG-001": "wrong_major",
-    "NEG-002": "newer_minor", "NEG-003": "host_extension", "NEG-004": "null_slots", "NEG-005": "wrong_size",
-    "NEG-006": "table_on_heap", "NEG-007": "broken_accepts_any_host", "OPEN-001": "broken_answers_early",
-    "OPEN-003": "broken_needs_more_than_it_says",
-}
-# Cases that must find several faults, beside the one of their own name.
-MORE_FAULTS = {"OP-001": ["writes"], "OP-002": ["never"], "STRM-101": ["repeats", "reorders"],
-               "STRM-005": ["stops"]}
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "twins.txt"
+FAULTS = HERE.parent / "plugins" / "broken"
 SAMPLE_SIZE = 6
 GOOD = {"pass", "warn", "skip-undeclared", "skip-environment"}
 
@@ -45,8 +34,38 @@ def cases_of(berth):
     return json.loads(listed.stdout)["cases"]
 
 
-def faults_of(case):
-    return [case, *(f"{case}/{more}" for more in MORE_FAULTS.get(case, []))]
+class Twin(NamedTuple):
+    clause: str
+    case: str
+    kind: str  # file, fault, made or host
+    what: str
+
+
+def read_record(text):
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return [Twin(clause, case, *twin.split(":")) for clause, case, twin in lines]
+
+
+def faults_of_broken(folder):
+    """The ids of the faults in the sources, without those that end a case from outside and break no clause."""
+    row = re.compile(r'\{"([A-Z]+-\d{3}(?:/\w+)?)",\s*&make<')
+    return [fault for file in sorted(folder.glob("faults_*.cc")) for fault in row.findall(file.read_text())]
+
+
+def differences(record, cases, faults):
+    """What the record says and the kit or its twins do not, and the other way round. `cases`: (clause, id)."""
+    recorded = {(twin.clause, twin.case) for twin in record}
+    known = {twin.what for twin in record if twin.kind == "fault"}
+    for clause, case in sorted(recorded - set(cases)):
+        yield f"{case} of {clause} finds a twin, and the kit has no such case"
+    for clause, case in sorted(set(cases) - recorded):
+        yield f"{case} of {clause} has no twin in {RECORD.name}"
+    for fault in sorted(known - set(faults)):
+        yield f"the fault {fault} is in {RECORD.name} and not in broken.so"
+    for fault in sorted(set(faults) - known):
+        yield f"the fault {fault} of broken.so is found by no case"
+    for twin in sorted({twin for twin in record if record.count(twin) > 1}):
+        yield f"{twin.kind}:{twin.what} is recorded twice"
 
 
 def area_of(case):
@@ -54,33 +73,33 @@ def area_of(case):
 
 
 def file_of(twin, plugins, folder):
-    if twin == "made:folder":
-        path = Path(folder, "folder.so")
+    if twin.kind in ("host", "fault"):
+        return Path(plugins, "broken.so")
+    if twin.kind == "file":
+        return Path(plugins, f"{twin.what}.so")
+    path = Path(folder, f"{twin.what}.so")
+    if twin.what == "folder":
         path.mkdir(exist_ok=True)
-        return path
-    if twin == "made:cut":
-        path = Path(folder, "cut.so")
+    else:
         path.write_bytes(Path(plugins, "good.so").read_bytes()[:300])
-        return path
-    return Path(plugins, ("broken" if twin.startswith("host:") else twin) + ".so")
+    return path
 
 
-def surroundings_of(case, fault, twin, file, folder):
+def surroundings_of(twin, file, folder):
     """The host's configuration, its lock file and its quarantine, as the twin needs them. The folder to use."""
-    place = Path(folder, fault.replace("/", "-"))
-    place.mkdir()
+    place = Path(tempfile.mkdtemp(prefix=f"{twin.case}-", dir=folder))
     config = {"programs": "host"}
-    if twin == "broken":
-        config["fault"] = fault
+    if twin.kind == "fault":
+        config["fault"] = twin.what
     document = {"providers": {"broken": {"config": config}}}
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-    locked = {"TRUST-001": "0" * 64, "TRUST-002": digest}.get(case)
+    locked = {"other-digest": "0" * 64, "no-signature": digest}.get(twin.what)
     if locked:
         entry = {"version": "0.1.0", "sha256": locked}
         Path(place, "providers.lock.json").write_text(json.dumps({"lockVersion": 1, "providers": {"broken": entry}}))
-    if case == "TRUST-002":
+    if twin.what == "no-signature":
         document["requireSignature"] = True
-    if case == "TRUST-003":
+    if twin.what == "quarantine":
         entry = {"sha256": digest, "provider": "broken", "reason": "it crashed", "crashes": 3, "lastUnixMs": 1,
                  "quarantined": True}
         Path(place, "quarantine.json").write_text(json.dumps({"entries": [entry]}))
@@ -88,11 +107,10 @@ def surroundings_of(case, fault, twin, file, folder):
     return place
 
 
-def run_twin(berth, plugins, case, fault, only, jobs, folder):
-    """The kit's report on a case's twin, and its results by id."""
-    twin = LOADER_TWINS.get(case, "broken")
+def run_twin(berth, plugins, twin, only, jobs, folder):
+    """The kit's report on a twin, and its results by id."""
     file = file_of(twin, plugins, folder)
-    place = surroundings_of(case, fault, twin, file, folder)
+    place = surroundings_of(twin, file, folder)
     command = [berth, "conformance", "run", str(file), "--config", str(Path(place, "config.json")),
                "--state-dir", str(place), "--json", "--seed", "1", "--timeout-scale", "0.5", "--jobs", str(jobs)]
     for glob in only:
@@ -100,7 +118,7 @@ def run_twin(berth, plugins, case, fault, only, jobs, folder):
     environment = {**os.environ, "BERTH_BROKEN_SECRET": "a-secret-nobody-may-see"}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     if not ran.stdout.startswith("{"):
-        sys.exit(f"{case}: the kit did not report (exit {ran.returncode}): {ran.stderr[-2000:]}")
+        sys.exit(f"{twin.case}: the kit did not report (exit {ran.returncode}): {ran.stderr[-2000:]}")
     report = json.loads(ran.stdout)
     return report, {one["id"]: one for one in report.get("cases", [])}
 
@@ -116,26 +134,30 @@ def verdict(case, statuses):
     return f"other cases went bad too: {', '.join(others)}" if others else ""
 
 
-def needed(record):
-    """Every case whose removal would go unnoticed: those that are not the only ones to find their twin."""
-    return sorted(case for case, statuses in record.items()
-                  if [one for one, status in statuses.items() if status not in GOOD] != [case])
-
-
-def self_test():
-    record = {"A-001": {"A-001": "fail", "A-002": "pass"}, "A-002": {"A-001": "pass", "A-002": "crash"}}
+def self_test(cases):
+    record, faults = read_record(RECORD.read_text()), faults_of_broken(FAULTS)
+    alone = {"A-001": "fail", "A-002": "pass"}
     planted = {
         "a case that finds nothing": verdict("A-001", {"A-001": "pass", "A-002": "pass"}),
         "a case that is skipped": verdict("A-001", {"A-001": "skip-environment", "A-002": "pass"}),
-        "a second case that goes bad": verdict("A-001", {"A-001": "fail", "A-002": "leak"}),
+        "a second case that goes bad": verdict("A-001", {**alone, "A-002": "leak"}),
         "a kit that fails": verdict("A-001", {"A-001": "harness"}),
-        "a case that is gone": verdict("A-001", {"A-002": "pass"}),
-        "a case two find": needed({**record, "A-003": {"A-001": "fail", "A-003": "fail"}}),
+        "a case without a twin": list(differences(record, [*cases, ("A-001", "A-001")], faults)),
+        "a case of another clause": list(differences(record, [("A-001", case) for _, case in cases], faults)),
+        "a fault that no case finds": list(differences(record, cases, [*faults, "A-001"])),
+        "a fault that is not there": list(differences(record, cases, faults[1:])),
+        "a twin that is recorded twice": list(differences([*record, record[0]], cases, faults)),
     }
+    # Any one case taken out of the kit is missed, here and where its twin runs.
+    for one in cases:
+        planted[f"{one[1]} is gone"] = list(differences(record, [other for other in cases if other != one], faults))
+        planted[f"nobody finds the twin of {one[1]}"] = verdict(one[1], {other: "pass" for _, other in cases
+                                                                       if other != one[1]})
     missed = [name for name, noticed in planted.items() if not noticed]
-    if verdict("A-001", record["A-001"]) or needed(record):
+    if verdict("A-001", alone) or list(differences(record, cases, faults)):
         missed.append("a good record is called bad")
-    print("\n".join(f"not noticed: {name}" for name in missed) or "every planted fault was noticed")
+    print("\n".join(f"not noticed: {name}" for name in missed) or
+          f"every planted fault was noticed; taking out any of {len(cases)} cases is one")
     return 1 if missed else 0
 
 
@@ -156,36 +178,38 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--self", action="store_true", dest="self_test")
     arguments = parser.parse_args()
+    cases = [(case["clause"], case["id"]) for case in cases_of(arguments.berth)]
     if arguments.self_test:
-        return self_test()
+        return self_test(cases)
+    record = read_record(RECORD.read_text())
+    wrong = list(differences(record, cases, faults_of_broken(FAULTS)))
+    print("".join(f"{one}\n" for one in wrong), end="")
 
-    cases = cases_of(arguments.berth)
-    ids = [case["id"] for case in cases]
+    ids = [case for _, case in cases]
     chance = random.Random(1)
-    record, faults = {}, []
+    met = 0
     print(f"{'CLAUSE':<11}{'CASE':<11}{'TWIN':<36}FOUND")
     with tempfile.TemporaryDirectory(prefix="berth-matrix-") as folder:
-        for case in cases:
-            name = case["id"]
-            if not fnmatch.fnmatch(name, arguments.only):
+        for twin in record:
+            if not fnmatch.fnmatch(twin.case, arguments.only):
                 continue
-            only = [] if arguments.whole else [f"{area_of(name)}-*", *chance.sample(ids, min(SAMPLE_SIZE, len(ids)))]
-            for fault in faults_of(name):
-                report, results = run_twin(arguments.berth, arguments.plugins, name, fault, only, arguments.jobs,
-                                           folder)
-                statuses = {one: result["status"] for one, result in results.items()}
-                record.setdefault(name, statuses)
-                wrong = verdict(name, statuses)
-                twin = LOADER_TWINS.get(name, f"broken, fault {fault}")
-                print(f"{case['clause']:<11}{name:<11}{twin:<36}{wrong or statuses[name]}", flush=True)
-                if wrong:
-                    faults.append(fault)
-                    tell(report, results)
-    if not record:
+            only = [f"{area_of(twin.case)}-*", *chance.sample(ids, min(SAMPLE_SIZE, len(ids)))]
+            report, results = run_twin(arguments.berth, arguments.plugins, twin, [] if arguments.whole else only,
+                                       arguments.jobs, folder)
+            statuses = {one: result["status"] for one, result in results.items()}
+            found = verdict(twin.case, statuses)
+            print(f"{twin.clause:<11}{twin.case:<11}{twin.kind + ':' + twin.what:<36}{found or statuses[twin.case]}",
+                  flush=True)
+            met += 1
+            if found:
+                wrong.append(twin.what)
+                tell(report, results)
+    if met == 0:
         print("no case matches")
         return 1
-    print(f"{len(record)} twins, {len(faults)} not found as they should be")
-    return 1 if faults or needed(record) else 0
+    print(f"{met} twins met {'every case' if arguments.whole else 'their area and a sample'}, "
+          f"{len(wrong)} things are not as they should be")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -115,6 +115,17 @@ class Reports(unittest.TestCase):
         self.assertEqual(better.returncode, 0, better.stderr)
         self.assertIn("0 worse, 1 better", better.stdout)
 
+    def test_reports_of_two_providers_are_not_compared(self):
+        report = json.loads(self.good["json"])
+        other = {**report, "provider": "another"}
+        done = self.compare(report, other)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for word in ("'broken'", "'another'", "-before.json", "-after.json"):
+            self.assertIn(word, done.stderr)
+        # What has lost its manifest has no id, and is the same file made worse.
+        lost = {**report, "provider": "", "refusal": "[META-001] no notes", "cases": []}
+        self.assertEqual(self.compare(report, lost).returncode, 1)
+
     def test_what_is_not_shown_any_more_is_worse(self):
         for change in ("skip", "gone", "refused"):
             with self.subTest(change=change):

@@ -23,6 +23,8 @@ void raise(int fd) {
 // suite is run on another path by that.
 Config with_startup(Config config) {
   if (config.startup != StartupChoice::kAutomatic) return config;
+  // Each machine has templates of its own, and most programs of the tests are Python's.
+  config.templates[index_of(Interpreter::kNode)] = false;
   const char* const wanted = std::getenv("BERTH_LOCAL_STARTUP");
   config.startup = wanted != nullptr && std::strcmp(wanted, "template") == 0 ? StartupChoice::kTemplate
                                                                              : StartupChoice::kCold;

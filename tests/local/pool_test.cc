@@ -19,6 +19,7 @@ using std::chrono::seconds;
 Config ahead(StartupChoice startup) {
   Config config = default_config();
   config.startup = startup;
+  config.templates[index_of(Interpreter::kNode)] = false;
   config.ready_least = 2;
   config.ready_most = 3;
   return config;
@@ -105,7 +106,7 @@ TEST(Pool, ATemplateThatDiesTakesNobodyAlong) {
     EXPECT_EQ(shell(*next, "echo fine").out, "fine\n") << i;
   }
   EXPECT_TRUE(machine.allocations().pool().await_full(std::chrono::minutes(2)));
-  EXPECT_NE(machine.allocations().pool().usable_template(), nullptr) << "another took its place";
+  EXPECT_NE(machine.allocations().pool().usable_template(Interpreter::kPython), nullptr) << "another took its place";
 }
 
 TEST(Pool, NothingIsLeftOfWhatNobodyClaimed) {

@@ -22,6 +22,7 @@ constexpr std::uint64_t kMebibyte = 1u << 20;
 Config template_config() {
   Config config = default_config();
   config.startup = StartupChoice::kTemplate;
+  config.templates[index_of(Interpreter::kNode)] = false;
   config.ready_least = 1;
   config.ready_most = 2;
   return config;

@@ -420,19 +420,22 @@ void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
 // What CLI11 says of an error, or a better sentence for what it says badly.
 std::string sentence_of(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> extras = root.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extras.empty()) {
+  std::string sentence = error.what();
+  const bool no_command = sentence == "A subcommand is required";
+  if ((no_command || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !extras.empty()) {
     const std::string first = extras.front().substr(0, 64);
     if (first.starts_with("-")) return fmt::format("unknown option '{}'", first);
-    return root.get_subcommands().empty() ? fmt::format("unknown command '{}'", first)
-                                          : fmt::format("unexpected argument '{}'", first);
+    return no_command || root.get_subcommands().empty() ? fmt::format("unknown command '{}'", first)
+                                                        : fmt::format("unexpected argument '{}'", first);
   }
-  std::string sentence = error.what();
-  if (sentence == "A subcommand is required") return "a command is missing";
+  if (no_command) return "a command is missing";
   return sentence;
 }
 
-// One line, led by the command it is about.
+// One line, led by the command it is about, and the code that this command has for it.
 ParsedLine usage_error(const CLI::App& root, const std::string& sentence) {
+  const std::vector<CLI::App*> group = root.get_subcommands();
+  const bool conformance = !group.empty() && group.front()->get_name() == "conformance";
   std::string command = "berth";
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) {
@@ -440,7 +443,7 @@ ParsedLine usage_error(const CLI::App& root, const std::string& sentence) {
     command += " " + app->get_name();
   }
   std::string line = sentence.substr(0, sentence.find('\n'));
-  return {std::nullopt, Exit::kUsage, {},
+  return {std::nullopt, conformance ? kConformanceUsage : to_int(Exit::kUsage), {},
           fmt::format("berth: {}\nberth: see '{} --help'\n", line.substr(0, 400), command)};
 }
 
@@ -484,12 +487,12 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   try {
     root.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return {std::nullopt, Exit::kSuccess, root.help(), {}};
+    return {std::nullopt, to_int(Exit::kSuccess), root.help(), {}};
   } catch (const CLI::ParseError& error) {
     return usage_error(root, sentence_of(root, error));
   }
   if (wants_version && !draft.command) draft.command = version;
-  if (!draft.command) return {std::nullopt, Exit::kUsage, {}, root.help()};
+  if (!draft.command) return {std::nullopt, to_int(Exit::kUsage), {}, root.help()};
   return {Invocation{std::move(draft.common), std::move(*draft.command)}, {}, {}, {}};
 }
 

@@ -19,7 +19,7 @@ struct Invocation {
 // Either an invocation, or what to print and how to end.
 struct ParsedLine {
   std::optional<Invocation> invocation;
-  Exit exit = Exit::kSuccess;
+  int exit = 0;
   std::string out;
   std::string err;
 };

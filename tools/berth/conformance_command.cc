@@ -14,10 +14,12 @@
 #include "core/conformance/child.h"
 #include "core/conformance/evidence.h"
 #include "core/conformance/runner.h"
-#include "core/os/fd.h"
+#include "core/conformance/scratch.h"
 #include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
+#include "tools/berth/case_names.h"
 #include "tools/berth/commands.h"
+#include "tools/berth/conformance_reports.h"
 #include "tools/berth/conformance_request.h"
 #include "tools/berth/table.h"
 
@@ -35,34 +37,13 @@ Profile profile_of(const std::string& text) {
 }
 
 int usage(const Context& context, const std::string& sentence) {
-  report(context, Failure{Exit::kUsage, Error(ErrorKind::kInvalidArgument, sentence)});
-  return kConformanceUsage;
+  return report(context, Error(ErrorKind::kInvalidArgument, sentence), kConformanceUsage);
 }
 
 boost::json::object to_json(const Case& one) {
   return {{"id", one.id},           {"slug", one.slug},
           {"clause", one.clause},   {"profile", conformance::to_string(one.profile)},
           {"sentence", one.sentence}, {"capability", one.capability}};
-}
-
-struct Report {
-  std::string kind;
-  std::filesystem::path file;
-};
-
-Result<std::vector<Report>> parse_reports(const std::vector<std::string>& texts) {
-  std::vector<Report> out;
-  for (const std::string& text : texts) {
-    const std::size_t colon = text.find(':');
-    const std::string kind = text.substr(0, colon);
-    const bool known = kind == "json" || kind == "junit" || kind == "html";
-    if (colon == std::string::npos || !known || colon + 1 == text.size())
-      return fail(ErrorKind::kInvalidArgument,
-                  fmt::format("--report '{}' is not json:FILE, junit:FILE or html:FILE",
-                              text.substr(0, 64)));
-    out.push_back({kind, text.substr(colon + 1)});
-  }
-  return out;
 }
 
 std::string line_of(const CaseResult& one) {
@@ -98,22 +79,16 @@ std::string describe(const RunReport& report, const std::string& file) {
   return text + fmt::format("\n{}\n", report.tally());
 }
 
-Status write_report(const Report& where, const RunReport& report) {
-  const std::string text = where.kind == "junit"  ? to_junit(report)
-                           : where.kind == "html" ? to_html(report)
-                                                  : to_json_text(to_json(report)) + "\n";
-  return os::replace_file(where.file, text, 0644);
-}
-
 // Under a debugger: one case, in this process, without limits. Never returns once the case has begun.
 int run_here(const Context& context, const conformance::RunRequest& request,
              const std::vector<const Case*>& cases) {
   if (cases.size() != 1)
     return usage(context, fmt::format("--in-process runs one case, and --only matches {}", cases.size()));
   context.console.note("no isolation: a provider that crashes or hangs takes this process with it");
-  const auto one = conformance::request_for(request, *cases.front());
-  if (!one) return usage(context, one.error().message());
-  return conformance::run_case_here(encode(*one), 1);
+  const auto scratch = conformance::Scratch::make(request.scratch);
+  if (!scratch) return usage(context, scratch.error().message());
+  const conformance::CaseRequest one = conformance::request_for(request, *cases.front(), scratch->path());
+  return conformance::run_case_here(encode(one), 1);
 }
 
 // What was shown about exactly this file is kept for 'berth provider list'.
@@ -130,7 +105,7 @@ Task<int> list_conformance(Context& context, ConformanceListOptions options) {
   if (!options.file.empty()) {
     provider = registry::inspect(options.file);
     if (!provider->manifest)
-      co_return usage(context, fmt::format("{} is no provider: see 'berth provider inspect'", options.file));
+      co_return report(context, registry::refusal(options.file, provider->findings), kConformanceUsage);
   }
   boost::json::array all;
   Table table({"ID", "CLAUSE", "PROFILE", "CAPABILITY", "WHAT IT DOES"});
@@ -149,12 +124,12 @@ Task<int> list_conformance(Context& context, ConformanceListOptions options) {
 }
 
 Task<int> explain_conformance(Context& context, ConformanceExplainOptions options) {
-  const Case* one = conformance::find_case(options.id);
-  const registry::Clause* clause =
-      registry::find_clause(one != nullptr ? one->clause : std::string_view(options.id));
+  const std::string id = as_id(options.id);
+  const Case* one = conformance::find_case(id);
+  const registry::Clause* clause = registry::find_clause(one != nullptr ? one->clause : std::string_view(id));
   if (clause == nullptr)
-    co_return usage(context, fmt::format("'{}' is no case and no clause; see 'berth conformance list'",
-                                         options.id.substr(0, 64)));
+    co_return usage(context, fmt::format("'{}' is no case and no clause{}; see 'berth conformance list'",
+                                         printable(options.id.substr(0, 64)), near_ids(id, Among::kBoth)));
   std::string text = registry::explain(*clause);
   for (const Case& other : conformance::all_cases())
     if (other.clause == clause->id)
@@ -163,32 +138,27 @@ Task<int> explain_conformance(Context& context, ConformanceExplainOptions option
 }
 
 Task<int> run_conformance(Context& context, ConformanceRunOptions options) {
-  const auto reports = parse_reports(options.reports);
-  if (!reports) co_return usage(context, reports.error().message());
+  if (options.in_process && !options.reports.empty())
+    co_return usage(context, "--in-process makes no report: it ends with its one case");
   auto request = conformance_request(context, options);
-  if (!request) {
-    report(context, request.error());
-    co_return kConformanceUsage;
-  }
+  if (!request) co_return report(context, request.error(), kConformanceUsage);
+  const auto reports = parse_reports(options.reports);
+  if (!reports) co_return report(context, reports.error(), kConformanceUsage);
   const std::vector<const Case*> cases = conformance::chosen(*request);
   if (cases.empty())
     co_return usage(context, "no case matches --only and --skip; see 'berth conformance list'");
+  co_await sweep(context, *request);
   if (options.in_process) co_return run_here(context, *request, cases);
   request->on_result = [&context](const CaseResult& one, std::size_t done, std::size_t all) {
     context.console.progress(fmt::format("{} of {}: {} {}", done, all, one.id, to_string(one.status)));
   };
   auto ran = co_await conformance::run_cases(context.executor, std::move(*request), context.cancellation);
   context.console.clear_progress();
-  if (!ran) {
-    report(context, Failure{Exit::kInternal, ran.error()});
-    co_return kConformanceHarness;
-  }
+  if (!ran) co_return report(context, ran.error(), kConformanceHarness);
   keep(context, *ran);
-  for (const Report& where : *reports) {
+  for (const ReportFile& where : *reports) {
     const Status written = write_report(where, *ran);
-    if (written) continue;
-    report(context, Failure{Exit::kOutput, written.error()});
-    co_return kConformanceHarness;
+    if (!written) co_return report(context, written.error(), kConformanceHarness);
   }
   const Exit printed = context.common.json ? print_json(context.console, to_json(*ran))
                                            : context.console.print(describe(*ran, options.file));

@@ -17,9 +17,6 @@ using conformance::ChangedCase;
 using conformance::Comparison;
 using conformance::RunReport;
 
-// As for the other commands of the group: 0 good, 1 something worse, 2 usage.
-constexpr int kExitWorse = 1;
-constexpr int kExitUsage = 2;
 constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 
 Result<RunReport> read_report(const std::string& file) {
@@ -66,9 +63,13 @@ boost::json::object identity_of(const RunReport& report) {
 Task<int> compare_conformance(Context& context, ConformanceCompareOptions options) {
   const auto before = read_report(options.before);
   const auto after = before ? read_report(options.after) : before;
-  if (!after) {
-    report(context, Failure{Exit::kUsage, after.error()});
-    co_return kExitUsage;
+  if (!after) co_return report(context, after.error(), kConformanceUsage);
+  // Neither is the other's past: what one lacks, the other has not lost. A file without a manifest has no id.
+  if (before->provider != after->provider && !before->provider.empty() && !after->provider.empty()) {
+    const std::string sentence =
+        fmt::format("{} is about the provider '{}' and {} about '{}': better and worse are said of one provider",
+                    options.before, before->provider, options.after, after->provider);
+    co_return report(context, Error(ErrorKind::kInvalidArgument, printable(sentence)), kConformanceUsage);
   }
   const Comparison comparison = conformance::compare(*before, *after);
   boost::json::value document = to_json(comparison);
@@ -81,8 +82,8 @@ Task<int> compare_conformance(Context& context, ConformanceCompareOptions option
                                   describe(comparison));
   if (printed != Exit::kSuccess) co_return to_int(printed);
   co_return comparison.count(Change::kWorse) > 0 || (before->refusal.empty() && !after->refusal.empty())
-      ? kExitWorse
-      : 0;
+      ? kConformanceBad
+      : kConformanceGood;
 }
 
 }  // namespace berth::cli

@@ -9,9 +9,11 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/conformance/scratch.h"
 #include "core/plugin/sources.h"
 #include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
+#include "tools/berth/case_names.h"
 #include "tools/berth/host.h"
 
 namespace berth::cli {
@@ -33,12 +35,13 @@ registry::Findings findings_of(const ProviderFiles& files, const Settings& setti
 }
 
 Status take_options(const ConformanceRunOptions& options, conformance::RunRequest& request) {
+  BERTH_CHECK_OK(check_case_names(options));
   request.profile = options.profile == "smoke"    ? conformance::Profile::kSmoke
                     : options.profile == "stress" ? conformance::Profile::kStress
                                                   : conformance::Profile::kFull;
   request.only = options.only;
   request.skip = options.skip;
-  request.allow = options.allow;
+  for (const std::string& id : options.allow) request.allow.push_back(as_id(id));
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   request.at_once = options.at_once != 0 ? options.at_once : processors;
   if (options.seed.empty()) {
@@ -51,10 +54,6 @@ Status take_options(const ConformanceRunOptions& options, conformance::RunReques
   if (*end != '\0' || !(request.time_scale >= 0.05 && request.time_scale <= 100))
     return fail(ErrorKind::kInvalidArgument, "--timeout-scale is a number from 0.05 to 100");
   return {};
-}
-
-tl::unexpected<Failure> wrong(std::string sentence) {
-  return failed(Exit::kUsage, Error(ErrorKind::kInvalidArgument, std::move(sentence)));
 }
 
 }  // namespace
@@ -75,33 +74,40 @@ Result<std::filesystem::path> evidence_folder(const Context& context) {
   return state / "conformance";
 }
 
-Tried<conformance::RunRequest> conformance_request(const Context& context,
-                                                   const ConformanceRunOptions& options) {
+Result<conformance::RunRequest> conformance_request(const Context& context,
+                                                    const ConformanceRunOptions& options) {
+  conformance::RunRequest request;
+  BERTH_CHECK_OK(take_options(options, request));
   auto settings = read_settings(context);
-  if (!settings) return tl::unexpected<Failure>(settings.error());
+  if (!settings) return fail(settings.error().error);
   auto files = read_provider_files(context, *settings);
-  if (!files) return tl::unexpected<Failure>(files.error());
+  if (!files) return fail(files.error().error);
   std::error_code error;
   if (!std::filesystem::exists(options.file, error))
-    return wrong(fmt::format("there is no file {}", options.file));
-  conformance::RunRequest request;
+    return fail(ErrorKind::kNotFound, fmt::format("there is no file {}", options.file));
   request.file = options.file;
   const registry::Inspection inspection = registry::inspect(options.file);
   request.host_findings = findings_of(*files, *settings, inspection);
   if (inspection.manifest) {
-    auto config = registry::open_configuration(*inspection.manifest,
-                                               settings->registry.of(inspection.manifest->id));
-    if (!config) return failed(Exit::kConfiguration, config.error());
-    request.config_json = std::move(*config);
+    BERTH_TRY(request.config_json,
+              registry::open_configuration(*inspection.manifest,
+                                           settings->registry.of(inspection.manifest->id)));
   }
   request.program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return wrong("this program does not know its own file");
-  auto worker = plugin::find_worker();
-  if (!worker) return failed(Exit::kProvider, worker.error());
-  request.worker = std::move(*worker);
-  const Status taken = take_options(options, request);
-  if (!taken) return failed(Exit::kUsage, taken.error());
+  if (error) return fail(ErrorKind::kInternal, "this program does not know its own file");
+  BERTH_TRY(request.worker, plugin::find_worker());
   return request;
+}
+
+Task<void> sweep(Context& context, const conformance::RunRequest& request) {
+  const conformance::Swept swept =
+      co_await conformance::sweep_dead_runs(context.executor, request, context.cancellation);
+  if (swept.runs > 0)
+    context.console.note(fmt::format("cleaned up after {} that {} killed",
+                                     swept.runs == 1 ? "a run of the kit" : std::to_string(swept.runs) + " runs of the kit",
+                                     swept.runs == 1 ? "was" : "were"));
+  for (const std::string& problem : swept.problems)
+    context.console.note("a run of the kit was killed, and what it left is not known to be gone: " + printable(problem));
 }
 
 }  // namespace berth::cli

@@ -8,14 +8,9 @@
 
 #include "core/conformance/runner.h"
 #include "tools/berth/context.h"
-#include "tools/berth/failure.h"
 #include "tools/berth/options.h"
 
 namespace berth::cli {
-
-// The exit codes of these commands are their own, whatever the others use.
-inline constexpr int kConformanceUsage = 2;
-inline constexpr int kConformanceHarness = 4;
 
 // Where reports are kept as evidence: `<state>/conformance/<digest>.json`.
 Result<std::filesystem::path> evidence_folder(const Context& context);
@@ -24,9 +19,13 @@ Result<std::filesystem::path> evidence_folder(const Context& context);
 // is named in the error.
 Result<std::uint64_t> parse_seed(std::string_view option, std::string_view text);
 
-// Everything a run needs, from the options and this host's configuration, lock file and quarantine.
-Tried<conformance::RunRequest> conformance_request(const Context& context,
-                                                   const ConformanceRunOptions& options);
+// Everything a run needs, from the options and this host's configuration, lock file and quarantine. Whatever the
+// error, these commands end with kConformanceUsage.
+Result<conformance::RunRequest> conformance_request(const Context& context,
+                                                    const ConformanceRunOptions& options);
+
+// Cleans up after runs of the kit that were killed, and says so.
+Task<void> sweep(Context& context, const conformance::RunRequest& request);
 
 }  // namespace berth::cli
 

@@ -43,19 +43,23 @@ Exit print_json(Console& console, const boost::json::value& document) {
   return console.print(text + "\n");
 }
 
-int report(const Context& context, const Failure& failure) {
-  context.console.error(failure.error.message());
+int report(const Context& context, const Error& error, int exit) {
+  context.console.error(error.message());
   if (context.common.json) {
-    boost::json::object error;
-    error["kind"] = to_string(failure.error.kind());
-    error["message"] = to_valid_utf8(failure.error.message());
-    error["exit_code"] = to_int(failure.exit);
+    boost::json::object said;
+    said["kind"] = to_string(error.kind());
+    said["message"] = to_valid_utf8(error.message());
+    said["exit_code"] = exit;
     boost::json::object document;
-    document["error"] = std::move(error);
+    document["error"] = std::move(said);
     const Exit printed = print_json(context.console, std::move(document));
     if (printed != Exit::kSuccess) return to_int(printed);
   }
-  return to_int(failure.exit);
+  return exit;
+}
+
+int report(const Context& context, const Failure& failure) {
+  return report(context, failure.error, to_int(failure.exit));
 }
 
 }  // namespace berth::cli

@@ -33,6 +33,8 @@ Exit print_json(Console& console, const boost::json::value& document);
 // Says a failure: in words on standard error, and with --json also as {"error": {...}} on standard
 // output. Returns the code to end with.
 int report(const Context& context, const Failure& failure);
+// The same for a command with codes of its own.
+int report(const Context& context, const Error& error, int exit);
 
 }  // namespace berth::cli
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -115,6 +117,23 @@ void check_python(const std::string& group, const boost::json::object& found, bo
   }
 }
 
+// What the provider's own probe said of `name` under its name; its word for two of them is its own.
+std::string_view probe_name(std::string_view name) {
+  if (name == "python") return "python3";
+  if (name == "fonts for CJK") return "fonts";
+  return name;
+}
+
+// A program in a sandbox knows better than the provider's probe, and this host knows of its package index; where
+// both speak of a thing, the probe's line goes. What no program could find out stays with the probe. `first`: of
+// the checks that programs made.
+void name_once(Checks& checks, const std::string& group, std::size_t first) {
+  std::set<std::string, std::less<>> said;
+  for (std::size_t i = first; i < checks.size(); ++i)
+    if (checks[i].verdict != Verdict::kMissing) said.emplace(probe_name(checks[i].name));
+  std::erase_if(checks, [&](const Check& check) { return check.group == group && said.contains(check.name); });
+}
+
 }  // namespace
 
 Task<void> check_host(Host& host, Checks& checks) {
@@ -170,6 +189,7 @@ Task<void> check_languages(Context& context, const HostedProvider& provider, boo
   services.billing = nullptr;
   services.price = Money::micros(0);
   const std::string id = provider.loaded->manifest().id;
+  const std::size_t first = checks.size();
   const std::string python = "python in " + id;
   ExecutionRequest python_request = probe_request(Language::kPython, kPythonProbe);
   const auto python_found =
@@ -183,6 +203,7 @@ Task<void> check_languages(Context& context, const HostedProvider& provider, boo
     checks.push_back({Verdict::kGood, javascript, "node",
                       json_string(*node_found, "version", javascript).value_or("?"), {}});
   }
+  name_once(checks, "provider " + id, first);
 }
 
 }  // namespace berth::cli

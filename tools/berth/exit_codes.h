@@ -1,5 +1,6 @@
 // The exit codes of the berth command. Stable: scripts depend on them, so a number is never reused.
 //
+// `berth conformance` has five of its own, as tools that test have them: see the end of this file.
 // `berth run` ends with the program's own exit code, or 128+n when signal n ended it. Everything
 // that goes wrong outside the program ends with a code from 200 on, a band that shells, timeout(1)
 // and signals leave alone. A program may still exit with such a number itself; then standard error
@@ -50,7 +51,7 @@ inline constexpr std::array kExitTexts = {
     ExitText{Exit::kInterrupted, "cancelled by SIGINT (Ctrl-C); cleaned up"},
     ExitText{Exit::kReaderGone, "cancelled because whoever read the output went away; cleaned up"},
     ExitText{Exit::kTerminated, "cancelled by SIGTERM; cleaned up"},
-    ExitText{Exit::kUsage, "the command line is wrong"},
+    ExitText{Exit::kUsage, "the command line is wrong (conformance: 2)"},
     ExitText{Exit::kInput, "the program, document or input file is missing or cannot be used"},
     ExitText{Exit::kConfiguration, "the configuration cannot be read, is wrong, or has no billing"},
     ExitText{Exit::kState, "the state folder or its store cannot be used"},
@@ -62,6 +63,25 @@ inline constexpr std::array kExitTexts = {
     ExitText{Exit::kUncertain, "a sandbox may still exist: run berth reconcile"},
     ExitText{Exit::kOutput, "the output or a chart could not be written"},
     ExitText{Exit::kInternal, "a fault of berth itself"},
+};
+
+// How every command of `berth conformance` ends, unless a signal or the reader of its output ends it.
+inline constexpr int kConformanceGood = 0;
+inline constexpr int kConformanceBad = 1;
+inline constexpr int kConformanceUsage = 2;
+inline constexpr int kConformanceRefused = 3;
+inline constexpr int kConformanceHarness = 4;
+
+struct ConformanceExitText {
+  int exit;
+  std::string_view meaning;
+};
+inline constexpr std::array kConformanceExitTexts = {
+    ConformanceExitText{kConformanceGood, "all good, and there was something to say it of"},
+    ConformanceExitText{kConformanceBad, "a case is bad, or worse; a sequence contradicts the model"},
+    ConformanceExitText{kConformanceUsage, "command line, configuration or input wrong, or nothing ran"},
+    ConformanceExitText{kConformanceRefused, "the loader refuses the file"},
+    ConformanceExitText{kConformanceHarness, "the kit itself failed"},
 };
 
 }  // namespace berth::cli

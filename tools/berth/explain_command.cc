@@ -1,12 +1,11 @@
 // berth provider explain: the contract's clauses in words, as refusals and reports cite them.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <string>
 #include <utility>
 
 #include "core/registry/clauses.h"
+#include "tools/berth/case_names.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/table.h"
 
@@ -44,14 +43,11 @@ Exit list_clauses(Context& context) {
 
 Task<int> explain_clause(Context& context, ProviderExplainOptions options) {
   if (options.clause.empty()) co_return to_int(list_clauses(context));
-  std::string id = options.clause;
-  std::transform(id.begin(), id.end(), id.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const Clause* clause = registry::find_clause(id);
+  const Clause* clause = registry::find_clause(as_id(options.clause));
   if (clause == nullptr) {
     const std::string sentence =
-        fmt::format("the contract has no clause '{}'; 'berth provider explain' lists them all",
-                    printable(options.clause.substr(0, 64)));
+        fmt::format("the contract has no clause '{}'{}; 'berth provider explain' lists them all",
+                    printable(options.clause.substr(0, 64)), near_ids(options.clause, Among::kClauses));
     co_return report(context, Failure{Exit::kInput, Error(ErrorKind::kNotFound, sentence)});
   }
   if (context.common.json) co_return to_int(print_json(context.console, to_json(*clause)));

@@ -77,8 +77,9 @@ Every case runs in a process of its own with a folder of its own; what it makes
 is destroyed by name after it. The provider's configuration is that of the host
 (--config FILE, providers.ID.config). The last line is always the tally.
 
-Exit codes of this command: 0 all good and at least one case ran, 1 something
-bad, 2 usage or nothing ran, 3 the loader refuses the file, 4 the kit failed.)";
+Exit codes: 0 all good and at least one case ran, 1 something bad, 2 command
+line or configuration wrong or nothing ran, 3 the loader refuses the file, 4 the
+kit itself failed.)";
 
 constexpr std::string_view kConformanceFuzzFooter = R"(Examples:
   berth conformance fuzz ./build/mine.so --time 10m
@@ -88,7 +89,7 @@ Draws creates, lookups, fences, cancellations, files and destroys at random and
 compares every answer with what the earlier ones leave possible. Ends with 1 at
 the first contradiction and prints the sequence's seed.)";
 
-constexpr std::string_view kConformanceExplainFooter = R"(Examples:
+constexpr std::string_view kConformanceExplainFooter = R"(Example:
   berth conformance explain KEY-001)";
 
 constexpr std::string_view kConformanceCompareFooter = R"(Examples:
@@ -96,8 +97,9 @@ constexpr std::string_view kConformanceCompareFooter = R"(Examples:
   berth conformance run ./build/mine.so --report json:after.json
   berth conformance compare before.json after.json
 
-Worse is what was not bad and is, and what was shown and is not any more. Ends
-with 0 when nothing is worse, with 1 when something is, with 2 on usage.)";
+Both must be of one provider. Worse is what was not bad and is, and what was
+shown and is not any more. Ends with 0 when nothing is worse, with 1 when
+something is, with 2 when the two cannot be compared.)";
 
 constexpr std::string_view kProviderNewFooter = R"(Examples:
   berth provider new my-cloud
@@ -240,6 +242,9 @@ Exit codes:
     text += fmt::format("  {:<4}  {}\n", to_int(entry.exit), entry.meaning);
   }
   text += "  else  run only: the program's own, or 128+n when signal n ended it\n";
+  text += "\nExit codes of berth conformance, besides those of signals and output:\n";
+  for (const ConformanceExitText& entry : kConformanceExitTexts)
+    text += fmt::format("  {:<4}  {}\n", entry.exit, entry.meaning);
   return text;
 }
 

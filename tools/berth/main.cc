@@ -130,7 +130,7 @@ int run_line(int argc, char** argv) {
       if (printed != Exit::kSuccess) return to_int(printed);
     }
     console.raw_error(line.err);
-    return to_int(line.exit);
+    return line.exit;
   } catch (const std::exception& exception) {
     console.error(std::string("a fault of berth itself: ") + exception.what());
     return to_int(Exit::kInternal);

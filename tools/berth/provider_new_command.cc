@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -13,6 +14,7 @@
 
 #include "core/os/fd.h"
 #include "core/os/process.h"
+#include "core/registry/search.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/template_files.h"
 
@@ -22,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNameBytesMax = 64;  // as the manifest's schema bounds an id
+// What Berth itself brings, wherever this command looks.
+constexpr std::string_view kOwnIds[] = {"local", "reference"};
 
 struct File {
   std::string name;
@@ -37,6 +41,19 @@ Result<std::string> checked_name(const std::string& name) {
               fmt::format("'{}' cannot be a provider's id: write a small letter, then up to {} small "
                           "letters, digits and dashes",
                           printable(name.substr(0, 80)), kNameBytesMax - 1));
+}
+
+// Of two providers with one id a host uses whichever it finds first. Empty: the id is nobody's here.
+std::string warning_about(const std::string& id) {
+  constexpr std::string_view kAdvice = "of two with one id a host uses the first that it finds, so take another name "
+                                       "unless this one is to replace it";
+  for (const registry::Candidate& other : registry::find_all(registry::default_search_path()))
+    if (other.inspection.manifest && other.inspection.manifest->id == id)
+      return fmt::format("a provider with the id {} is here already, {}: {}", id, other.inspection.path.string(),
+                         kAdvice);
+  if (std::find(std::begin(kOwnIds), std::end(kOwnIds), id) != std::end(kOwnIds))
+    return fmt::format("{} is the id of a provider that Berth brings: {}", id, kAdvice);
+  return {};
 }
 
 // "my-box" as a class is MyBox.
@@ -67,6 +84,22 @@ std::string renamed(std::string_view text, const std::string& id) {
   return replaced(std::move(out), "hello", id);
 }
 
+// The template's table has the files of every language; in a folder stand those that are there.
+void keep_rows_of(const std::vector<File>& files, std::string& text) {
+  constexpr std::string_view kRow = "| `";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end;
+    const bool row = line.starts_with(kRow);
+    const std::string_view name = row ? line.substr(kRow.size(), line.find('`', kRow.size()) - kRow.size()) : line;
+    const bool there = std::any_of(files.begin(), files.end(), [&](const File& file) { return file.name == name; });
+    if (!row || there) out += line;
+  }
+  text = std::move(out);
+}
+
 std::vector<File> files_of(const std::string& language, const std::string& id) {
   namespace files = template_files;
   std::vector<std::pair<std::string, std::string_view>> all = {
@@ -91,6 +124,7 @@ std::vector<File> files_of(const std::string& language, const std::string& id) {
   }
   std::vector<File> out;
   for (const auto& [name, text] : all) out.push_back({renamed(name, id), renamed(text, id)});
+  keep_rows_of(out, out.front().text);  // README.md
   std::sort(out.begin(), out.end(), [](const File& a, const File& b) { return a.name < b.name; });
   return out;
 }
@@ -164,6 +198,8 @@ Task<int> new_provider(Context& context, ProviderNewOptions options) {
     const auto written = write_new(folder / file.name, file.text);
     if (!written) co_return report(context, written.error());
   }
+  const std::string warning = warning_about(*id);
+  if (!warning.empty()) context.console.note(printable(warning));
   const std::vector<std::string> commands = next_commands(folder, *id);
   if (context.common.json) {
     boost::json::object document;
@@ -173,6 +209,7 @@ Task<int> new_provider(Context& context, ProviderNewOptions options) {
     for (const File& file : files) names.push_back(boost::json::string(file.name));
     document["files"] = std::move(names);
     document["commands"] = boost::json::array(commands.begin(), commands.end());
+    document["warning"] = warning;
     co_return to_int(print_json(context.console, std::move(document)));
   }
   std::string text = fmt::format("{} is a provider in {} files, ready to build:\n\n", printable(folder.string()),

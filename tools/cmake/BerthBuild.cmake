@@ -18,6 +18,13 @@ if(BERTH_SANITIZE)
   add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer)
   string(REPLACE "fuzzer-no-link," "" _berth_link_sanitize "${BERTH_SANITIZE}")
   add_link_options(-fsanitize=${_berth_link_sanitize})
+  if(BERTH_SANITIZE MATCHES "undefined")
+    # A finding ends the process, or no test would notice it. Of the checks, those stay out that make a unit of
+    # Asio's templates twice as dear to compile (17.6 s of processor time; 9.9 s without, 8.8 s of address alone),
+    # where another one sees most of what they would: AddressSanitizer null, object-size and a wrong vptr's
+    # memory; x86-64 reads what is not aligned.
+    add_compile_options(-fno-sanitize=vptr,null,object-size,alignment -fno-sanitize-recover=undefined)
+  endif()
   # ThreadSanitizer does not follow fences; Asio's locks order the same things, so it can do without.
   if(BERTH_SANITIZE MATCHES "thread")
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)

@@ -148,10 +148,15 @@ class Init {
   [[noreturn]] void run_command(const Run& request, const int* fds, int report) {
     const PreparedCommand command = prepare_command(request, skipped_layers_, fds, report);
     // The report pipe and all else above the streams are of a higher number and go at the exec.
-    if ((request.flags & kRunTemplate) != 0 && dup2(fds[4], kTemplateControl) < 0) {
-      give_up(report, Step::kDescriptors, errno);
-    }
+    if ((request.flags & kRunTemplate) != 0) take_places(request, fds[4], report);
     execute_command(command, report);
+  }
+
+  static void take_places(const Run& request, int control, int report) {
+    const int last = (request.flags & kRunTakesPlaces) != 0 ? kInitInterpreter : kTemplateControl;
+    for (int place = kTemplateControl; place <= last; ++place) {
+      if (dup2(control, place) < 0) give_up(report, Step::kDescriptors, errno);
+    }
   }
 
   // Gives a command to the interpreter that waits, or ends it: what runs beside a program of somebody

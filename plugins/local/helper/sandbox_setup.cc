@@ -1,7 +1,5 @@
 #include "helper/sandbox_setup.h"
 
-#include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <linux/seccomp.h>
@@ -11,42 +9,27 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "helper/clocks.h"
 #include "helper/landlock.h"
 #include "helper/layers.h"
 #include "helper/root_tree.h"
 #include "helper/syscall_filter.h"
 
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
-
 namespace berth::local {
 namespace {
 
-// A clock that starts near zero is what a freshly started machine has; zero itself means "unset" to
-// too many programs.
-constexpr long kFirstUptimeSeconds = 100;
-
-int write_text(const char* path, const char* text) {
-  const int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const std::size_t size = std::strlen(text);
-  const int error = write(fd, text, size) == static_cast<ssize_t>(size) ? 0 : errno;
-  close(fd);
-  return error;
-}
-
 int take_identity(const Create& request) {
-  if (request.privileged != 0 && setgroups(0, nullptr) != 0) return errno;
-  if (setresgid(request.inner_id, request.inner_id, request.inner_id) != 0) return errno;
-  if (setresuid(request.inner_id, request.inner_id, request.inner_id) != 0) return errno;
+  // The kernel is asked itself: the C library changes every thread, and knows those of a template here.
+  const unsigned long id = request.inner_id;
+  if (request.privileged != 0 && syscall(SYS_setgroups, 0UL, nullptr) != 0) return errno;
+  if (syscall(SYS_setresgid, id, id, id) != 0) return errno;
+  if (syscall(SYS_setresuid, id, id, id) != 0) return errno;
   // Changing identity makes a process undumpable, and then its own files in /proc are not its own.
   // Until the end of the set-up, when no program runs yet, that is only in the way.
   return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 ? errno : 0;
@@ -61,22 +44,6 @@ int raise_loopback() {
   const int error = ioctl(fd, SIOCSIFFLAGS, &request) == 0 ? 0 : errno;
   close(fd);
   return error;
-}
-
-long long offset_seconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec > kFirstUptimeSeconds ? kFirstUptimeSeconds - now.tv_sec : 0;
-}
-
-// The host's uptime is the same number in all its sandboxes; programs get clocks of their own. The
-// init itself stays on the host's, where its lifetime is counted.
-int enter_time_namespace() {
-  if (unshare(CLONE_NEWTIME) != 0) return errno;
-  char text[128];
-  std::snprintf(text, sizeof(text), "monotonic %lld 0\nboottime %lld 0\n",
-                offset_seconds(CLOCK_MONOTONIC), offset_seconds(CLOCK_BOOTTIME));
-  return write_text("/proc/self/timens_offsets", text);
 }
 
 // Without the layer, programs have what the user namespace gives its first process.
@@ -206,7 +173,7 @@ SetupResult set_up_sandbox(const Create& request) {
   }
   if (walls.wants(Layer::kIpc)) walls.done(Layer::kIpc, 0, "");
   if (walls.wants(Layer::kTime)) {
-    walls.done(Layer::kTime, enter_time_namespace(), "setting the clocks of the sandbox");
+    walls.done(Layer::kTime, enter_time_namespace(request.clocks), "setting the clocks of the sandbox");
   }
   if (walls.wants(Layer::kCgroupNamespace)) {
     walls.done(Layer::kCgroupNamespace, unshare(CLONE_NEWCGROUP) == 0 ? 0 : errno,

@@ -10,6 +10,8 @@
 //
 // Everything here runs in one thread and without allocation, apart from what the C library's own fork
 // does.
+#include "template/fork.h"
+
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -30,6 +32,7 @@
 #include <cstring>
 
 #include "helper/channel.h"
+#include "helper/clocks.h"
 #include "helper/command_child.h"
 #include "helper/init.h"
 #include "helper/namespaces.h"
@@ -56,8 +59,11 @@ struct Shared {
   Create request;
   Parts parts;
   int control;
-  int interpreter_socket;  // in the interpreter: its end of the pair
-  jmp_buf back;            // into the template's own stack
+  Keeps keeps;
+  char name[16];  // of the interpreter's process, as ps shows it
+  ClockStarts clocks;
+  int pair[2];   // of the init and its interpreter
+  jmp_buf back;  // into the template's own stack
 };
 
 Shared shared;
@@ -120,14 +126,10 @@ int become_process_1(void*) {
 
   // A sandbox without an interpreter starts one when it is asked to.
   pid_t interpreter = 0;
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, shared.pair) == 0) {
     interpreter = fork();
-    if (interpreter == 0) {
-      shared.interpreter_socket = pair[1];
-      longjmp(shared.back, 1);
-    }
-    if (dup2(pair[0], kInitInterpreter) < 0) interpreter = 0;
+    if (interpreter == 0) longjmp(shared.back, 1);
+    if (dup2(shared.pair[0], kInitInterpreter) < 0) interpreter = 0;
   }
   char number[16];
   char skipped[16];
@@ -148,16 +150,18 @@ void answer_failure(int error) {
   send_message(shared.control, answer);
 }
 
-// The owner of a user namespace is who makes it. An ordinary user has one identity for all.
+// The owner of a user namespace is who makes it. An ordinary user has one identity for all. The kernel is
+// asked itself, since the C library would change every thread there is.
 bool act_as(std::uint32_t user) {
-  constexpr auto kKeep = ~std::uint32_t{0};
+  constexpr long kKeep = -1;
   if (shared.request.privileged == 0) return true;
-  return setresgid(kKeep, user, kKeep) == 0 && setresuid(kKeep, user, kKeep) == 0;
+  return syscall(SYS_setresgid, kKeep, user, kKeep) == 0 && syscall(SYS_setresuid, kKeep, user, kKeep) == 0;
 }
 
 void make_sandbox() {
   const int* fds = shared.message.fds;
   shared.parts = Parts{fds[0], fds[1], fds[2], fds[3], shared.message.fd_count > 4 ? fds[4] : -1};
+  shared.request.clocks = shared.clocks;
   const auto flags = static_cast<int>(namespaces_of(shared.request.skipped_layers));
   if (!act_as(shared.request.outer_id)) return answer_failure(errno);
   // Changing identity made the memory this process shares untraceable, and then not even its own
@@ -169,62 +173,43 @@ void make_sandbox() {
   if (!act_as(shared.request.inner_id)) _exit(1);
 }
 
-// The interpreter, back on the template's stack: it keeps its streams and its socket.
-int settle() {
+// Closes what came with the request, what process 1 put in the places of an init, and what it raised on
+// the way there. The template's own descriptors are between these two.
+void close_what_the_fork_took() {
+  syscall(SYS_close_range, static_cast<unsigned>(kAboveKept), ~0u, 0u);
+  const int socket = raised(shared.pair[1]);
+  if (socket < 0) _exit(1);
+  for (const int fd : shared.pair) close(fd);
+  close_received(&shared.message);
+  syscall(SYS_close_range, 3u, static_cast<unsigned>(kInitInterpreter), 0u);
+  if (dup3(socket, kInterpreterSocket, O_CLOEXEC) < 0) _exit(1);
+  close(socket);
+}
+
+void keep_streams_alone() {
+  const int socket = shared.pair[1];
+  if (socket != kInterpreterSocket && dup3(socket, kInterpreterSocket, O_CLOEXEC) < 0) _exit(1);
+  syscall(SYS_close_range, kInterpreterSocket + 1u, ~0u, 0u);
+}
+
+// The interpreter, back on the template's stack.
+void settle() {
   signal(SIGCHLD, SIG_DFL);
   register_processor_number();
-  constexpr int kPlace = 3;
-  if (dup3(shared.interpreter_socket, kPlace, O_CLOEXEC) < 0 && shared.interpreter_socket != kPlace) {
-    _exit(1);
+  switch (shared.keeps) {
+    case Keeps::kStreams: keep_streams_alone(); break;
+    case Keeps::kOwn: close_what_the_fork_took(); break;
   }
-  syscall(SYS_close_range, kPlace + 1u, ~0u, 0u);
-  prctl(PR_SET_NAME, "python3", 0, 0, 0);
-  return kPlace;
-}
-
-}  // namespace
-}  // namespace berth::local
-
-// What is used of the interpreter that loads this, which has these symbols whatever its minor version.
-extern "C" {
-struct PyObject;
-struct PyMethod {
-  const char* name;
-  PyObject* (*call)(PyObject*, PyObject*);
-  int flags;
-  const char* documentation;
-};
-extern PyObject* PyExc_SystemExit;
-int PyArg_UnpackTuple(PyObject*, const char*, std::ptrdiff_t, std::ptrdiff_t, ...);
-PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);
-void PyErr_SetObject(PyObject*, PyObject*);
-PyObject* PyCMethod_New(PyMethod*, PyObject*, PyObject*, PyObject*);
-}
-
-namespace {
-
-// sys.exit, but the exception it raises exists as an object from the start, so that the interpreter asks
-// it for its code at the end.
-PyObject* raise_exit(PyObject*, PyObject* arguments) {
-  PyObject* status = nullptr;
-  if (PyArg_UnpackTuple(arguments, "exit", 0, 1, &status) == 0) return nullptr;
-  PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_SystemExit, status, nullptr);
-  if (error != nullptr) PyErr_SetObject(PyExc_SystemExit, error);
-  return nullptr;
+  prctl(PR_SET_NAME, shared.name, 0, 0, 0);
 }
 
 }  // namespace
 
-// What the Python half calls. It holds the interpreter's lock throughout.
-extern "C" {
-
-#define BERTH_EXPORT __attribute__((visibility("default")))
-
-// Serves until the control socket ends, which ends the process. Returns in every interpreter that is
-// forked, with the socket to its init.
-BERTH_EXPORT int berth_template_serve(int control) {
-  using namespace berth::local;
+void serve_forks(int control, Keeps keeps) {
   shared.control = control;
+  shared.keeps = keeps;
+  prctl(PR_GET_NAME, shared.name, 0, 0, 0);
+  shared.clocks = clocks_from_now();
   signal(SIGCHLD, SIG_IGN);  // reaped by the kernel
   if (setjmp(shared.back) != 0) return settle();
   Forked warm{};
@@ -240,17 +225,13 @@ BERTH_EXPORT int berth_template_serve(int control) {
   }
 }
 
-// Whether the command is there already.
-BERTH_EXPORT int berth_template_is_asked(int socket) {
-  pollfd watched{socket, POLLIN, 0};
-  return poll(&watched, 1, 0) == 1 ? 1 : 0;
+bool command_is_there() {
+  pollfd watched{kInterpreterSocket, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1;
 }
 
-// Waits for the command of this sandbox and takes on all of it but the program. Returns the number of
-// its arguments.
-BERTH_EXPORT int berth_template_await(int socket) {
-  using namespace berth::local;
-  if (receive_message(socket, &asked.message, 0) != ReceiveResult::kMessage) _exit(0);
+int await_command() {
+  if (receive_message(kInterpreterSocket, &asked.message, 0) != ReceiveResult::kMessage) _exit(0);
   const Run* request = asked.message.as<Run>(Kind::kRun);
   if (request == nullptr || asked.message.fd_count != 5) _exit(1);
   asked.report = asked.message.fds[4];
@@ -260,36 +241,18 @@ BERTH_EXPORT int berth_template_await(int socket) {
   return static_cast<int>(request->argument_count);
 }
 
-BERTH_EXPORT const char* berth_template_argument(int index) { return berth::local::asked.command.argv[index]; }
+const PreparedCommand& taken_command() { return asked.command; }
 
-// The command's environment, or nullptr behind its end.
-BERTH_EXPORT const char* berth_template_variable(int index) {
-  return berth::local::asked.command.environment[index];
-}
+void execute_taken_command() { execute_command(asked.command, asked.report); }
 
-// Runs the program in the ordinary way instead.
-BERTH_EXPORT void berth_template_execute() {
-  berth::local::execute_command(berth::local::asked.command, berth::local::asked.report);
-}
-
-// The function that takes the place of sys.exit.
-BERTH_EXPORT PyObject* berth_template_exit(PyObject* module, PyObject* name, const char* documentation) {
-  constexpr int kVariableArguments = 1;
-  static PyMethod method{"exit", raise_exit, kVariableArguments, documentation};
-  return PyCMethod_New(&method, module, name, nullptr);
-}
-
-// Ends the process as the end of the interpreter would.
-BERTH_EXPORT void berth_template_end(int code) {
-  std::fflush(nullptr);
-  _exit(code);
-}
-
-// From here on this interpreter is the program: what is left of the protocol is closed. The program is
-// shown by its own arguments where there is room for them.
-BERTH_EXPORT void berth_template_become(char* area, std::size_t room) {
-  using namespace berth::local;
-  syscall(SYS_close_range, 3u, ~0u, 0u);
+void become_program(char* area, std::size_t room) {
+  switch (shared.keeps) {
+    case Keeps::kStreams: syscall(SYS_close_range, 3u, ~0u, 0u); break;
+    case Keeps::kOwn:
+      close_received(&asked.message);
+      close(kInterpreterSocket);
+      break;
+  }
   std::memset(area, 0, room);
   std::size_t at = 0;
   for (char** argument = asked.command.argv; *argument != nullptr; ++argument) {
@@ -299,4 +262,5 @@ BERTH_EXPORT void berth_template_become(char* area, std::size_t room) {
     at += size;
   }
 }
-}
+
+}  // namespace berth::local

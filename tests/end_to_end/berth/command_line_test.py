@@ -118,6 +118,8 @@ class Usage(BerthCase):
 
     def test_what_is_unknown_is_named(self):
         self.assertIn("unknown command 'frob'", self.refused("frob"))
+        self.assertIn("unknown command 'frob'", self.refused("provider", "frob"))
+        self.assertIn("unknown option '--frob'", self.refused("session", "--frob"))
         self.assertIn("unknown option '--frob'", self.refused("run", "x.py", "--frob"))
         self.assertIn("unexpected argument 'y.py'", self.refused("run", "x.py", "y.py"))
 

@@ -38,6 +38,7 @@ class Explain(BerthCase):
     def test_a_clause_that_is_none_is_refused_with_what_to_do(self):
         done = self.berth("provider", "explain", "META-" + "999", expect=201)
         self.assertIn("'berth provider explain' lists them all", done.stderr)
+        self.assertIn("near it is KEY-001", self.berth("provider", "explain", "kye-001", expect=201).stderr)
 
 
 class New(BerthCase):
@@ -53,6 +54,24 @@ class New(BerthCase):
                 self.assertIn(named, written[source])
                 for name, text in written.items():
                     self.assertNotIn("hello", (name + text).lower(), name)
+                rows = re.findall(r"^\| `([^`]+)` \| \S", written["README.md"], re.MULTILINE)
+                self.assertEqual(sorted([*rows, "README.md"]), sorted(written))
+
+    def test_an_id_that_another_provider_has_is_warned_about(self):
+        ours = [json.loads(path.read_text())["id"] for path in cli.MANIFESTS.glob("*.json")
+                if not path.name.endswith(".schema.json")]
+        self.assertIn("local", ours)
+        for searched in ("", "/nowhere"):
+            environment = {"BERTH_PROVIDER_PATH": searched} if searched else {}
+            for name in ours:
+                with self.subTest(name=name, searched=searched):
+                    into = str(self.work / f"{name}{bool(searched)}")
+                    done = self.berth("provider", "new", name, "--into", into, "--json", environment=environment)
+                    self.assertIn("berth: ", done.stderr)
+                    self.assertIn("take another name", done.stderr)
+                    self.assertIn(json.loads(done.stdout)["warning"], done.stderr)
+        done = self.berth("provider", "new", "nobodys", "--into", str(self.work / "nobodys"), "--json")
+        self.assertEqual((done.stderr, json.loads(done.stdout)["warning"]), ("", ""))
 
     def test_nothing_is_written_over(self):
         folder = self.work / "mine"

@@ -248,6 +248,15 @@ class Machine(BerthCase):
         self.assertEqual(self.unresolved(), [])
         self.assertEqual({r["cost_micro_usd"] for r in self.receipts()}, {0})
 
+    def test_doctor_names_each_thing_of_a_provider_once(self):
+        checks = [check for check in self.document("doctor", expect=None)["checks"] if check["group"] != "host"]
+        self.assertIn("provider local", {check["group"] for check in checks})
+        names = {"python3": "python", "fonts": "fonts for CJK"}
+        named = [(check["group"].split()[-1], names.get(check["name"], check["name"])) for check in checks]
+        self.assertEqual(sorted({one for one in named if named.count(one) > 1}), [])
+        for name in ("python", "node", "yfinance", "fonts for CJK", "usable", "seccomp"):
+            self.assertIn(("local", name), named)
+
     def test_doctor_says_what_is_missing(self):
         document = self.document("doctor", "--provider", "nowhere", expect=1)
         self.assertIn("provider nowhere", {c["group"] for c in document["checks"] if not c["ok"]})

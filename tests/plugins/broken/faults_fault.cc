@@ -2,29 +2,38 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "tests/plugins/broken/twin.h"
 
 namespace berth::broken {
 namespace {
 
+void say_absent(berth_lookup_result& result) {
+  result.struct_size = sizeof result;
+  result.presence = BERTH_PRESENCE_ABSENT_NOW;
+}
+
 struct WatchesCreates : Twin {
   std::mutex mutex;
-  std::set<berth_op> creates;
+  std::map<berth_op, std::string> creates;
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
     {
       const std::lock_guard lock(mutex);
-      creates.insert(op);
+      creates[op] = text(name);
     }
     Twin::create(op, name, spec);
   }
-  bool was_create(berth_op op) {
+  // The name of a create that is under way, which it then no longer is; empty: it is none.
+  std::string take_create(berth_op op) {
     const std::lock_guard lock(mutex);
-    return creates.erase(op) != 0;
+    auto found = creates.extract(op);
+    return found ? std::move(found.mapped()) : std::string();
   }
   // On a thread of the host's, when this one has returned.
   void later(std::function<void()> what) {
@@ -36,17 +45,57 @@ struct WatchesCreates : Twin {
   }
 };
 
-// Past its deadline a create says that it was refused, although it was not.
+// Past its deadline a create says that it was refused, although it was not; and this process believes itself: only
+// another one finds what there is.
 struct ForgetsLate : WatchesCreates {
+  std::set<std::string> denied;
+  std::set<berth_op> lists;
+  bool denies(const std::string& name) {
+    const std::lock_guard lock(mutex);
+    return denied.contains(name);
+  }
+  void lookup(berth_op op, berth_str name) override {
+    if (!denies(text(name))) return Twin::lookup(op, name);
+    berth_lookup_result result{};
+    say_absent(result);
+    done(op, &result);
+  }
+  void list_owned(berth_op op, berth_str tag, berth_str cursor) override {
+    {
+      const std::lock_guard lock(mutex);
+      lists.insert(op);
+    }
+    Twin::list_owned(op, tag, cursor);
+  }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
     constexpr std::uint64_t kSoon = 20'000'000;
+    if (is_list(op) && outcome->outcome_class == BERTH_DONE) return without_denied(op, outcome);
     const std::uint64_t deadline = host().op_deadline(host().ctx, op);
     const bool soon = deadline != 0 && deadline < host().now(host().ctx) + kSoon;
-    if (!was_create(op) || !soon || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    const std::string name = take_create(op);
+    if (name.empty() || !soon || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    {
+      const std::lock_guard lock(mutex);
+      denied.insert(name);
+    }
     later([op, deadline] {
       while (host().now(host().ctx) < deadline) std::this_thread::sleep_for(std::chrono::microseconds(100));
       ended(op, BERTH_REJECTED, BERTH_CODE_TIMEOUT, "it took too long");
     });
+  }
+  bool is_list(berth_op op) {
+    const std::lock_guard lock(mutex);
+    return lists.erase(op) != 0;
+  }
+  void without_denied(berth_op op, const berth_outcome* outcome) {
+    berth_list_result result = *static_cast<const berth_list_result*>(outcome->result);
+    std::vector<berth_listed> items(result.items, result.items + result.item_count);
+    std::erase_if(items, [this](const berth_listed& item) { return denies(text(item.name)); });
+    result.items = items.data();
+    result.item_count = items.size();
+    berth_outcome changed = *outcome;
+    changed.result = &result;
+    Twin::op_complete(op, &changed);
   }
 };
 
@@ -60,30 +109,21 @@ struct StaleMark : WatchesCreates {
     stale = ::stat(mark.c_str(), &info) == 0;
     Twin::open(op, spec);
   }
-  std::map<berth_op, std::string> names;
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
     ::mkdir(mark.c_str(), 0700);
-    {
-      const std::lock_guard lock(mutex);
-      names[op] = text(name);
-    }
     WatchesCreates::create(op, name, spec);
   }
   // The mark goes before the answer, and the answer takes its time.
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (!was_create(op)) return Twin::op_complete(op, outcome);
+    const std::string name = take_create(op);
+    if (name.empty()) return Twin::op_complete(op, outcome);
     if (outcome->outcome_class != BERTH_DONE) {
       if (!stale) ::rmdir(mark.c_str());
       return Twin::op_complete(op, outcome);
     }
-    later([this, op] {
+    later([this, op, name] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       if (!stale) ::rmdir(mark.c_str());
-      std::string name;
-      {
-        const std::lock_guard lock(mutex);
-        name = names[op];
-      }
       const std::string ref = "ref-" + name;
       const berth_pair scope[] = {{text("account"), text("reference")}, {text("endpoint"), text("memory")}};
       berth_create_result result{};
@@ -97,8 +137,7 @@ struct StaleMark : WatchesCreates {
   void lookup(berth_op op, berth_str name) override {
     if (!stale) return Twin::lookup(op, name);
     berth_lookup_result result{};
-    result.struct_size = sizeof result;
-    result.presence = BERTH_PRESENCE_ABSENT_NOW;
+    say_absent(result);
     done(op, &result);
   }
 };
@@ -107,10 +146,12 @@ struct StaleMark : WatchesCreates {
 struct KnowsItsOwn : Twin {
   std::set<std::string> mine;
   std::string other;
+  // An entry begins with its kind: 's' is a sandbox. A fence or an end is everybody's.
+  bool is_made(const std::string& name) const {
+    return std::ifstream(entries + "/" + name + ".entry").get() == 's';
+  }
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
-    struct stat info {};
-    const bool made = ::stat((entries + "/" + text(name) + ".entry").c_str(), &info) == 0;
-    if (!made || mine.contains(text(name))) {
+    if (!is_made(text(name)) || mine.contains(text(name))) {
       mine.insert(text(name));
       return Twin::create(op, name, spec);
     }

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <set>
@@ -24,20 +26,52 @@ struct SecondSandbox : Twin {
   }
 };
 
-// A process that has made nothing lists several sandboxes without their names.
-struct NamesAreNotKept : Twin {
-  bool creates = false;
-  std::set<berth_op> lists;
+// Whoever makes a sandbox keeps its name to itself for as long as it lives: the fault is one of another process that
+// asks meanwhile. What a dead process has made everyone finds, so that only a case about the name alone sees it.
+struct KeepsNamesToItself : Twin {
+  std::string place;
+  int held = -1;  // locked from the first create to the end of this process
+  void open(berth_op op, const berth_open_spec* spec) override {
+    place = text(spec->state_dir) + "/maker";
+    Twin::open(op, spec);
+  }
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
-    creates = true;
+    if (held < 0) held = lock();
     Twin::create(op, name, spec);
   }
+  void shutdown(berth_op op) override {
+    release(held);
+    Twin::shutdown(op);
+  }
+  bool another_made_it() {
+    if (held >= 0) return false;
+    const int mine = lock();
+    const bool taken = mine < 0;
+    if (!taken) ::close(mine);
+    return taken;
+  }
+  static void release(int& fd) {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+
+ private:
+  int lock() const {
+    int fd = ::open(place.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) != 0) release(fd);
+    return fd;
+  }
+};
+
+// Lists several sandboxes without their names.
+struct NamesAreNotKept : KeepsNamesToItself {
+  std::set<berth_op> lists;
   void list_owned(berth_op op, berth_str tag, berth_str cursor) override {
     lists.insert(op);
     Twin::list_owned(op, tag, cursor);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (lists.erase(op) == 0 || creates || outcome->outcome_class != BERTH_DONE)
+    if (lists.erase(op) == 0 || outcome->outcome_class != BERTH_DONE || !another_made_it())
       return Twin::op_complete(op, outcome);
     berth_list_result result = *static_cast<const berth_list_result*>(outcome->result);
     std::vector<berth_listed> items(result.items, result.items + result.item_count);
@@ -74,17 +108,12 @@ void say_absent(berth_lookup_result& result) {
   result.presence = BERTH_PRESENCE_ABSENT_NOW;
 }
 
-// A process that has made nothing finds one sandbox and then no other.
-struct ForgetsAfterRestart : Twin {
-  bool creates = false;
+// Finds one sandbox and then no other.
+struct FindsOne : KeepsNamesToItself {
   std::set<std::string> found;
-  void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
-    creates = true;
-    Twin::create(op, name, spec);
-  }
   void lookup(berth_op op, berth_str name) override {
     found.insert(text(name));
-    if (creates || found.size() < 2) return Twin::lookup(op, name);
+    if (found.size() < 2 || !another_made_it()) return Twin::lookup(op, name);
     berth_lookup_result result{};
     say_absent(result);
     done(op, &result);
@@ -134,7 +163,7 @@ struct IgnoresLifetime : Twin {
 const Faults& key_faults() {
   static const Faults* const all = new Faults{
       {"KEY-001", &make<SecondSandbox>},       {"KEY-002", &make<NamesAreNotKept>},
-      {"KEY-003", &make<AnswersWithAnother>},  {"KEY-004", &make<ForgetsAfterRestart>},
+      {"KEY-003", &make<AnswersWithAnother>},  {"KEY-004", &make<FindsOne>},
       {"KEY-101", &make<AbsentWithoutAsking>}, {"KEY-005", &make<ForgetsUsedNames>},
       {"KEY-006", &make<IgnoresLifetime>},
   };

@@ -61,15 +61,22 @@ struct ScopeWanders : Twin {
   }
 };
 
-// lookup names the account the key belongs to now, whatever account the sandbox was made in.
+// Once the scope was asked for, lookup names the account the key belongs to now, whatever account the sandbox was
+// made in.
 struct LookupFollows : Twin {
   std::set<berth_op> lookups;
+  bool asked = false;
+  void scope(berth_op op) override {
+    asked = true;
+    Twin::scope(op);
+  }
   void lookup(berth_op op, berth_str name) override {
     lookups.insert(op);
     Twin::lookup(op, name);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (lookups.erase(op) == 0 || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    if (lookups.erase(op) == 0 || !asked || outcome->outcome_class != BERTH_DONE)
+      return Twin::op_complete(op, outcome);
     const berth_pair fields[] = {{text("account"), text("another")}, {text("endpoint"), text("memory")}};
     berth_lookup_result result = *static_cast<const berth_lookup_result*>(outcome->result);
     if (result.scope.count != 0) result.scope = {fields, 2};

@@ -68,9 +68,9 @@ struct NoReference : Twin {
 // Makes the sandbox, and then says that it could not.
 struct MakesAndDenies : Twin {
   std::set<berth_op> denied;
-  virtual bool denies(berth_op op, const berth_create_spec& spec) = 0;
+  virtual bool denies(berth_op op, berth_str name, const berth_create_spec& spec) = 0;
   void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
-    if (denies(op, *spec)) denied.insert(op);
+    if (denies(op, name, *spec)) denied.insert(op);
     Twin::create(op, name, spec);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
@@ -80,12 +80,24 @@ struct MakesAndDenies : Twin {
 };
 
 struct DeniesOddImages : MakesAndDenies {
-  bool denies(berth_op, const berth_create_spec& spec) override { return spec.image.len != 0; }
+  bool denies(berth_op, berth_str, const berth_create_spec& spec) override { return spec.image.len != 0; }
 };
 
+// Denies what came too late, and takes it away when it shuts down: whoever asks until then finds it.
 struct DeniesLateOnes : MakesAndDenies {
-  bool denies(berth_op op, const berth_create_spec&) override {
-    return host().op_deadline(host().ctx, op) <= host().now(host().ctx);
+  static constexpr berth_op kOwn = ~0ull;
+  std::set<std::string> late;
+  bool denies(berth_op op, berth_str name, const berth_create_spec&) override {
+    if (host().op_deadline(host().ctx, op) > host().now(host().ctx)) return false;
+    late.insert(text(name));
+    return true;
+  }
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    if (op != kOwn) MakesAndDenies::op_complete(op, outcome);
+  }
+  void shutdown(berth_op op) override {
+    for (const std::string& name : late) inner().destroy(self(), kOwn, text(name), {});
+    Twin::shutdown(op);
   }
 };
 

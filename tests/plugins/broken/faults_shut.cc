@@ -28,7 +28,7 @@ struct ShutsEarly : Twin {
   }
 };
 
-// Cleans up behind itself: every sandbox it has made goes with it.
+// Cleans up behind itself: the one sandbox it has made goes with it. Several it leaves.
 struct ShutsSandboxes : Twin {
   static constexpr berth_op kOwn = ~0ull;
   std::set<std::string> made;
@@ -40,7 +40,7 @@ struct ShutsSandboxes : Twin {
     if (op != kOwn) Twin::op_complete(op, outcome);
   }
   void shutdown(berth_op op) override {
-    for (const std::string& name : made) inner().destroy(self(), kOwn, text(name), {});
+    if (made.size() == 1) inner().destroy(self(), kOwn, text(*made.begin()), {});
     Twin::shutdown(op);
   }
 };

@@ -129,6 +129,13 @@ TEST_F(FdTest, AReplacementThatFailsLeavesTheOldFileAndNothingElse) {
   EXPECT_FALSE(replace_file(folder_ / "absent" / "x", "x", 0600).has_value());
 }
 
+TEST_F(FdTest, AReplacementThatFailsNamesTheFileThatWasToBeReplaced) {
+  const std::string path = (folder_ / "absent" / "x").string();
+  const Status failed = replace_file(path, "x", 0600);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().message(), "cannot write " + path + ": No such file or directory");
+}
+
 TEST_F(FdTest, ASealedMemoryFileCannotBeChanged) {
   const Fd fd = sealed_memfd("plugin", "bytes").value();
   EXPECT_LT(::pwrite(fd.get(), "x", 1, 0), 0);
