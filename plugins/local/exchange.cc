@@ -93,6 +93,24 @@ Fd Exchange::add_input(bool from_host) {
   return std::move(made.read);
 }
 
+// What is there already is in the pipe when its reader is told of it, which then has nothing to wait for.
+// All but plain data is left to step().
+void Exchange::offer_input() {
+  while (!input_ended_ && pending_input_.empty()) {
+    pending_input_.resize(kPieceBytes);
+    std::size_t got = 0;
+    const auto status = peer_.input(pending_input_, &got);
+    pending_input_.resize(status == BERTH_INPUT_DATA ? std::min(got, kPieceBytes) : 0);
+    input_bytes_ += pending_input_.size();
+    if (status == BERTH_INPUT_END) {
+      input_ended_ = true;
+      input_.reset();
+    }
+    if (pending_input_.empty()) return;
+    write_input();
+  }
+}
+
 void Exchange::send(const void* request, std::size_t size, std::vector<Fd> fds) {
   std::vector<int> raw;
   for (const Fd& fd : fds) raw.push_back(fd.get());

@@ -46,6 +46,7 @@ class Exchange {
   template <typename T>
   void perform(T request, Kind kind, std::vector<Fd> fds) {
     request.header = Header{kind, 0, id_};
+    offer_input();
     send(&request, sizeof(request), std::move(fds));
     while (!finished()) step();
   }
@@ -66,6 +67,7 @@ class Exchange {
     bool limited = false;
   };
 
+  void offer_input();
   void send(const void* request, std::size_t size, std::vector<Fd> fds);
   bool finished() const;
   void step();

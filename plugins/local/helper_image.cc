@@ -21,6 +21,8 @@ BERTH_EMBED("shelf", BERTH_LOCAL_TEMPLATE_FOLDER "/shelf.py");
 BERTH_EMBED("ending", BERTH_LOCAL_TEMPLATE_FOLDER "/ending.py");
 BERTH_EMBED("addon", BERTH_LOCAL_TEMPLATE_NODE);
 BERTH_EMBED("node", BERTH_LOCAL_TEMPLATE_FOLDER "/node.cjs");
+BERTH_EMBED("ahead", BERTH_LOCAL_TEMPLATE_FOLDER "/harness.py");
+BERTH_EMBED("harness", BERTH_LOCAL_HARNESS);
 
 extern "C" {
 #define BERTH_EMBEDDED(name)                                                               \
@@ -34,6 +36,8 @@ BERTH_EMBEDDED(shelf);
 BERTH_EMBEDDED(ending);
 BERTH_EMBEDDED(addon);
 BERTH_EMBEDDED(node);
+BERTH_EMBEDDED(ahead);
+BERTH_EMBEDDED(harness);
 }
 
 #define BERTH_BYTES(name) between(berth_local_##name##_begin, berth_local_##name##_end)
@@ -56,7 +60,8 @@ std::vector<TemplateFile> template_files(Interpreter interpreter) {
   return {TemplateFile{"fork.so", BERTH_BYTES(module)},
           TemplateFile{"sitecustomize.py", BERTH_BYTES(site)},
           TemplateFile{"interpreter.py", BERTH_BYTES(interpreter)},
-          TemplateFile{"shelf.py", BERTH_BYTES(shelf)}, TemplateFile{"ending.py", BERTH_BYTES(ending)}};
+          TemplateFile{"shelf.py", BERTH_BYTES(shelf)}, TemplateFile{"ending.py", BERTH_BYTES(ending)},
+          TemplateFile{"harness.py", BERTH_BYTES(ahead)}, TemplateFile{"harness.txt", BERTH_BYTES(harness)}};
 }
 
 }  // namespace berth::local

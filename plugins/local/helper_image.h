@@ -12,7 +12,8 @@ namespace berth::local {
 std::string_view helper_image();
 
 // What a template is made of: its native half, which is a module its interpreter loads, and the half in
-// the interpreter's own language.
+// the interpreter's own language; for Python also the harness that the hosts of this build put beside a
+// program.
 struct TemplateFile {
   std::string_view name;
   std::string_view contents;

@@ -6,6 +6,9 @@
 #
 # What the program leaves (its `result`, its `chart`, its figures, its error) is appended to a private
 # file. Nothing here may disturb the program: every fault of this module ends in silence or a note.
+#
+# A provider that forks its interpreters may run all of this ahead, with `_AHEAD` set among its globals
+# and `__name__` and `__builtins__` as an import has them, and call `_start` once there is a program.
 import atexit
 import builtins
 import sys
@@ -15,16 +18,10 @@ __builtins__ = dict(vars(builtins))
 
 import posix as _os
 
-_FIELDS = _os.environ.get(b"BERTH_RUN", b"").split(b":", 1)
-_NONCE = _FIELDS[0].decode("ascii", "replace")
-_PATH = _FIELDS[-1]
-_PID = _os.getpid()
-_MAIN = vars(sys.modules["__main__"])
-_HERE = __file__.rpartition("/")[0]
 _MODULES = sys.modules
-_ROOM = _PATH + b".room"
 _ROOM_BYTES = 65536
 _STATE = {"opened": False, "report": None, "figures": False, "busy": False}
+_CODE = {}
 
 # Compiled only when there is something to report: most programs do not pay for it.
 _REPORT_SOURCE = "@BERTH_REPORT@"
@@ -102,6 +99,13 @@ def _free_descriptors():
             return
 
 
+def _compiled(part):
+    if part not in _CODE:
+        source = _REPORT_SOURCE if part == "report" else _FIGURES_SOURCE
+        _CODE[part] = compile(source, __file__, "exec")
+    return _CODE[part]
+
+
 def _report():
     """The second half of this module, as a namespace."""
     if _STATE["report"] is None:
@@ -113,7 +117,7 @@ def _report():
             "pid": _PID,
             "home": _STATE["home"],
         }
-        exec(compile(_REPORT_SOURCE, __file__, "exec"), space)
+        exec(_compiled("report"), space)
         _STATE["report"] = space
     return _STATE["report"]
 
@@ -121,7 +125,7 @@ def _report():
 def _figures():
     space = _report()
     if not _STATE["figures"]:
-        exec(compile(_FIGURES_SOURCE, __file__, "exec"), space)
+        exec(_compiled("figures"), space)
         _STATE["figures"] = True
     return space
 
@@ -202,6 +206,10 @@ def _at_exit():
 
 def _next_site():
     """The image's own sitecustomize, which this module stands in front of."""
+    known = _STATE.get("next")
+    if known is not None:
+        known()
+        return
     for finder in list(sys.meta_path):
         spec = finder.find_spec("sitecustomize", None)
         if spec is not None and spec.loader is not None:
@@ -215,6 +223,14 @@ def _next_site():
 
 
 def _start():
+    global _NONCE, _PATH, _PID, _MAIN, _HERE, _ROOM
+    fields = _os.environ.get(b"BERTH_RUN", b"").split(b":", 1)
+    _NONCE = fields[0].decode("ascii", "replace")
+    _PATH = fields[-1]
+    _ROOM = _PATH + b".room"
+    _PID = _os.getpid()
+    _MAIN = vars(sys.modules["__main__"])
+    _HERE = __file__.rpartition("/")[0]
     while _HERE in sys.path:
         sys.path.remove(_HERE)
     sys.path_importer_cache.pop(_HERE, None)
@@ -236,4 +252,7 @@ def _start():
         pass
 
 
-_start()
+if "_AHEAD" in globals():
+    _compiled("report"), _compiled("figures")
+else:
+    _start()

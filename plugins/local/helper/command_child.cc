@@ -133,6 +133,13 @@ bool keep_three_descriptors(std::uint32_t skipped_layers) {
 
 }  // namespace
 
+void give_up(int report, Step step, int error) {
+  const ChildReport text{step, error, 0, 0, 0};
+  // A pipe with room: the write is whole or the init is gone.
+  [[maybe_unused]] const ssize_t written = write(report, &text, sizeof(text));
+  _exit(1);
+}
+
 PreparedCommand prepare_command(const Run& request, std::uint32_t skipped_layers, const int* fds,
                                 int report) {
   setsid();

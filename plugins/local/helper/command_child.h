@@ -1,4 +1,4 @@
-// What a forked child of the init does: become a command, or move one file.
+// What a forked child of the init does: become a command.
 #ifndef BERTH_PLUGINS_LOCAL_HELPER_COMMAND_CHILD_H_
 #define BERTH_PLUGINS_LOCAL_HELPER_COMMAND_CHILD_H_
 
@@ -6,8 +6,8 @@
 
 namespace berth::local {
 
-// How a child ends that never became a program, or that moved a file: written whole to a
-// close-on-exec pipe the init reads once the child is gone.
+// How a child ends that never became a program, written whole to a close-on-exec pipe the init reads once
+// the child is gone; or how a file was moved.
 struct ChildReport {
   Step step;
   std::int32_t error;
@@ -35,9 +35,6 @@ PreparedCommand prepare_command(const Run& request, std::uint32_t skipped_layers
 
 // Ends the caller, which never became a program.
 [[noreturn]] void give_up(int report, Step step, int error);
-
-[[noreturn]] void receive_file(const PutRequest& request, int from, int report);
-[[noreturn]] void send_file(const GetRequest& request, int to, int report);
 
 }  // namespace berth::local
 

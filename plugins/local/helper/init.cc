@@ -18,6 +18,7 @@
 
 #include "helper/channel.h"
 #include "helper/command_child.h"
+#include "helper/file_move.h"
 #include "helper/sandbox_setup.h"
 
 namespace berth::local {
@@ -55,15 +56,19 @@ class Init {
       : signals_(signals), skipped_layers_(skipped_layers), interpreter_(interpreter) {}
 
   [[noreturn]] void serve() {
-    pollfd watched[3] = {{kInitSocket, POLLIN, 0}, {signals_, POLLIN, 0}, {kInitTimer, POLLIN, 0}};
+    pollfd watched[4] = {
+        {kInitSocket, POLLIN, 0}, {signals_, POLLIN, 0}, {kInitTimer, POLLIN, 0}, {-1, 0, 0}};
     while (true) {
       watched[0].events = static_cast<short>(POLLIN | (unsent_ ? POLLOUT : 0));
-      if (poll(watched, 3, -1) < 0) {
+      watched[3].fd = moving_ ? move_.pipe() : -1;
+      watched[3].events = move_.events();
+      if (poll(watched, 4, -1) < 0) {
         if (errno == EINTR) continue;
         _exit(1);
       }
       if (watched[2].revents != 0) _exit(0);  // the lifetime is over
       if (watched[1].revents != 0) reap();
+      if (moving_ && watched[3].revents != 0 && !move_.step()) end_move();
       if (watched[0].revents == 0) continue;
       if ((watched[0].revents & POLLIN) != 0) {
         take_request();
@@ -90,7 +95,7 @@ class Init {
     } else if (const Lifetime* lifetime = message.as<Lifetime>(Kind::kLifetime)) {
       if (!set_timer(lifetime->lifetime_ns)) _exit(1);
     } else if (message.as<Kill>(Kind::kKill) != nullptr) {
-      if (active_ && message.header().id == ended_.header.id) kill(-1, SIGKILL);
+      if (active_ && message.header().id == ended_.header.id) stop_operation();
     } else if (active_ || unsent_) {
       refuse(message.header().id);
     } else {
@@ -121,18 +126,20 @@ class Init {
     ended_ = Ended{};
     ended_.header = Header{Kind::kEnded, 0, message.header().id};
     cpu_before_ns_ = reaped_cpu_ns();
-    is_command_ = run != nullptr;
-    is_template_ = runs_template;
+    if (run != nullptr) return start_command(*run, message.fds);
+    const int pipe = message.fds[0];
+    active_ = moving_ = true;
+    if (put != nullptr ? !move_.begin_put(*put, pipe) : !move_.begin_get(*get, pipe)) end_move();
+  }
+
+  void start_command(const Run& run, const int* fds) {
+    is_template_ = (run.flags & kRunTemplate) != 0;
     int report[2];
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return fail_start(errno);
     pid_t child = -1;
-    if (run != nullptr && interpreter_ > 0) child = hand_over(*run, message.fds, report[1]);
+    if (interpreter_ > 0) child = hand_over(run, fds, report[1]);
     if (child < 0) child = fork();
-    if (child == 0) {
-      if (run != nullptr) run_command(*run, message.fds, report[1]);
-      if (put != nullptr) receive_file(*put, message.fds[0], report[1]);
-      send_file(*get, message.fds[0], report[1]);
-    }
+    if (child == 0) run_command(run, fds, report[1]);
     const int error = errno;
     close(report[1]);
     if (child < 0) {
@@ -143,6 +150,25 @@ class Init {
     main_ended_ = false;
     main_ = child;
     report_ = report[0];
+  }
+
+  void stop_operation() {
+    if (!moving_) {
+      kill(-1, SIGKILL);
+      return;
+    }
+    move_.abort(EINTR);
+    end_move();
+  }
+
+  void end_move() {
+    const ChildReport& report = move_.report();
+    ended_.step = report.step;
+    ended_.error = report.error;
+    ended_.mode = report.mode;
+    ended_.size_bytes = report.size_bytes;
+    moving_ = false;
+    finish();
   }
 
   [[noreturn]] void run_command(const Run& request, const int* fds, int report) {
@@ -196,11 +222,11 @@ class Init {
     pid_t ended = 0;
     while ((ended = wait4(-1, &status, WNOHANG, &usage)) > 0) {
       if (ended == interpreter_) forget_interpreter();
-      if (active_ && !main_ended_ && ended == main_) end_main(status, usage);
+      if (active_ && !moving_ && !main_ended_ && ended == main_) end_main(status, usage);
     }
     const bool alone = ended < 0 && errno == ECHILD;
     // The end of a command is the end of all it left behind: nobody but the init is alive now.
-    if (active_ && main_ended_ && (alone || !is_command_ || is_template_)) finish();
+    if (active_ && !moving_ && main_ended_ && (alone || is_template_)) finish();
     // The sandboxes of a template live on without it, and its process namespace as long as they do.
     if (is_template_ && main_ended_ && alone && !unsent_) _exit(0);
   }
@@ -213,16 +239,11 @@ class Init {
     if (read(report_, &text, sizeof(text)) == static_cast<ssize_t>(sizeof(text))) {
       ended_.step = text.step;
       ended_.error = text.error;
-      ended_.mode = text.mode;
-      ended_.size_bytes = text.size_bytes;
-    } else if (!is_command_) {
-      ended_.step = Step::kTransfer;  // ended from outside before it could say anything
-      ended_.error = EINTR;
     }
     close(report_);
     ended_.disk_free_bytes = disk_free_bytes();
     // One call that no fork can outrun: the kernel holds its list of processes meanwhile.
-    if (is_command_ && !is_template_) kill(-1, SIGKILL);
+    if (!is_template_) kill(-1, SIGKILL);
   }
 
   void finish() {
@@ -242,14 +263,15 @@ class Init {
   pid_t interpreter_;  // that waits for a command; not above 0: none
   bool active_ = false;
   bool main_ended_ = false;
-  bool is_command_ = false;
   bool is_template_ = false;
+  bool moving_ = false;  // the operation under way is a file's
   bool unsent_ = false;
   bool detached_ = false;
   pid_t main_ = -1;
   int report_ = -1;
   std::uint64_t cpu_before_ns_ = 0;
   Ended ended_{};
+  FileMove move_;
 };
 
 int make_signals() {

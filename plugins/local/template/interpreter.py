@@ -57,6 +57,29 @@ class Configuration:
             config, ctypes.c_void_p(self.list), ctypes.c_ssize_t(len(arguments)), items)
 
 
+def run_text(text):
+    """Runs a program the way the interpreter runs its file."""
+    libc = ctypes.CDLL(None)
+    libc.fdopen.restype = ctypes.c_void_p
+    reader, writer = os.pipe()
+    os.write(writer, text)
+    os.close(writer)
+    file = ctypes.c_void_p(libc.fdopen(reader, b"r"))
+    ctypes.pythonapi.PyRun_SimpleFileExFlags(file, b"first.py", 1, None)
+
+
+def know_as_file(path):
+    """Says that no importer is for this path, which Python finds out in a slow way: an archive would be
+    run by its importer, and a folder too."""
+    try:
+        with io.FileIO(path) as file:
+            text = file.read(1 << 20)
+    except OSError:
+        return
+    if len(text) < 1 << 20 and b"PK\5\6" not in text:
+        sys.path_importer_cache.setdefault(path, None)
+
+
 def generators():
     """Everything that draws random numbers and was seeded before the fork."""
     kinds = []

@@ -13,6 +13,7 @@ import io
 import os
 
 import ending
+import harness
 import interpreter
 import shelf
 
@@ -26,7 +27,7 @@ PACKAGES = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot", "json", "re", 
 READ_EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MPL", "MATPLOTLIB", "OMP_", "OPENBLAS_", "MKL_", "BLIS_",
               "NUMEXPR_", "NPY_", "NUMPY_", "MALLOC_", "GLIBC_", "TZ", "HOME", "PATH", "OPENSSL_", "SSL_")
 FREE = ("PYTHONPATH",)
-FIRST_STEPS = """
+FIRST_STEPS = b"""
 import sys
 def f(x, *rest, **named):
     return [str(x) + '%d' % y for y in range(2)]
@@ -35,7 +36,8 @@ class A:
 try:
     f(A().x), sys.nothing
 except AttributeError:
-    gc.collect()
+    pass
+print(1)
 """
 
 
@@ -130,8 +132,9 @@ def serve():
     area, room = interpreter.arguments_area()
     modules, edges = use_packages()
     seeded = interpreter.generators()
+    site = harness.Harness(FOLDER + "/harness.txt", sys.path)
     packages = shelf.Shelf(modules, edges)
-    put_aside(modules, (packages, end, configuration, seeded))
+    put_aside(modules, (packages, end, configuration, seeded, site))
 
     ctypes.pythonapi.PyOS_BeforeFork()
     socket = native.berth_template_serve(3)
@@ -145,17 +148,30 @@ def serve():
     if not native.berth_template_is_asked(socket) and fits(own_arguments, own, own):
         configuration.set(sys.argv)
         become(own_arguments, own, streams)
-        run_site(own)
-        exec(compile(FIRST_STEPS, "<first>", "exec"), {"__name__": "first", "gc": gc})
-        end.exit_code()
+        rehearse(end, packages, site)
     arguments, environment = take_command(native, socket)
     if not fits(arguments, environment, own):
         native.berth_template_execute()
     native.berth_template_become(ctypes.c_void_p(area), ctypes.c_size_t(room))
     configuration.set(arguments[1:])
     become(arguments, environment, streams)
-    run_site(environment)
+    run_site(environment, site)
+    interpreter.know_as_file(arguments[1])
     end.begin(packages)
+
+
+def rehearse(end, packages, site):
+    site.rehearse()
+    stream = sys.stdout
+    with open(os.devnull, "w") as sys.stdout:
+        interpreter.run_text(FIRST_STEPS)
+    sys.stdout = stream
+    main = sys.modules["__main__"]
+    end.begin(packages)
+    end.exit_code()
+    end.take_apart()
+    end.inherited = None
+    sys.modules["__main__"] = main
 
 
 def become(arguments, environment, streams):
@@ -175,16 +191,19 @@ def become(arguments, environment, streams):
     sys.modules["__main__"] = main
 
 
-def run_site(environment):
+def run_site(environment, own):
     """What Python does for a site after this: the program's own folders and its own customization."""
     paths = environment.get("PYTHONPATH", "")
-    if paths:
-        sys.path[:0] = [os.path.abspath(folder) for folder in paths.split(":")]
+    folders = [os.path.abspath(folder) for folder in paths.split(":")] if paths else []
+    sys.path[:0] = folders
     for name in ("sitecustomize", "usercustomize"):
         sys.modules.pop(name, None)
-    import site
+    if own.is_in(folders):
+        own.start(folders[0])
+    else:
+        import site
 
-    site.execsitecustomize()
+        site.execsitecustomize()
     # The import of this very module ends by putting what is here in its place.
     sys.modules.setdefault("sitecustomize", type(sys)("sitecustomize"))
 

@@ -16,7 +16,7 @@
 #include <cstdio>
 #include <string>
 
-#include "helper/command_child.h"
+#include "helper/file_move.h"
 #include "probe.h"
 
 namespace berth::attack {
@@ -31,25 +31,19 @@ void lay_links() {
   say("links", "laid");
 }
 
-// What the init's child would say about `path`, byte by byte the program of the sandbox itself.
+// What the init would say about `path`, byte by byte the program of the sandbox itself.
 bool reads_from_outside(const std::string& path) {
   int bytes[2];
-  int report[2];
-  if (pipe(bytes) != 0 || pipe(report) != 0) return false;
-  const pid_t child = fork();
-  if (child == 0) {
-    local::GetRequest request{};
-    request.max_bytes = 4096;
-    path.copy(request.path, local::kPathMaxBytes);
-    local::send_file(request, bytes[1], report[1]);
-  }
+  if (pipe(bytes) != 0) return false;
+  static local::FileMove move;
+  local::GetRequest request{};
+  request.max_bytes = 4096;
+  path.copy(request.path, local::kPathMaxBytes);
+  if (move.begin_get(request, bytes[1])) move.abort(EINTR);
   close(bytes[1]);
-  close(report[1]);
   char text[64] = {};
   const bool got = read(bytes[0], text, sizeof(text) - 1) > 0;
-  waitpid(child, nullptr, 0);
   close(bytes[0]);
-  close(report[0]);
   return got && strstr(text, "of the host") != nullptr;
 }
 
