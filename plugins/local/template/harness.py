@@ -63,3 +63,24 @@ class Harness:
             self.module._wanted()
         finally:
             sys.path[:], sys.meta_path[:] = path, finders
+
+
+class First:
+    """A program that does nothing, as a host would run it."""
+
+    def __init__(self, own, harness):
+        self.folder = "/tmp/berth-first"
+        beside = self.folder + "/harness"
+        os.makedirs(beside)
+        with open(beside + "/%s.py" % NAME, "wb") as file:
+            file.write(harness.text)
+        with open(self.folder + "/main.py", "wb") as file:
+            file.write(b"print(1)\n")
+        environment = dict(own, PYTHONPATH=beside, BERTH_RUN="0:%s/result" % beside)
+        self.command = ["python3", self.folder + "/main.py"], environment
+
+    def remove(self):
+        for folder, folders, names in os.walk(self.folder, topdown=False):
+            for name in names:
+                os.unlink(os.path.join(folder, name))
+            os.rmdir(folder)

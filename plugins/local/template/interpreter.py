@@ -73,11 +73,11 @@ def know_as_file(path):
     run by its importer, and a folder too."""
     try:
         with io.FileIO(path) as file:
-            text = file.read(1 << 20)
+            size = os.fstat(file.fileno()).st_size
+            if size < 1 << 20 and b"PK\5\6" not in file.read(size + 1):
+                sys.path_importer_cache.setdefault(path, None)
     except OSError:
-        return
-    if len(text) < 1 << 20 and b"PK\5\6" not in text:
-        sys.path_importer_cache.setdefault(path, None)
+        pass
 
 
 def generators():
@@ -131,6 +131,13 @@ def arguments_area():
     with open("/proc/self/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return int(fields[45]), int(fields[46]) - int(fields[45])
+
+
+def heap():
+    """Where the C library's heap is: its first and its last address."""
+    with open("/proc/self/maps") as maps:
+        spans = [line.split(" ", 1)[0].split("-") for line in maps if line.rstrip().endswith("[heap]")]
+    return (int(spans[0][0], 16), int(spans[0][1], 16)) if len(spans) == 1 else (0, 0)
 
 
 def join_pages():

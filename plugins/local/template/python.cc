@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "template/fork.h"
+#include "template/image.h"
+#include "template/touched.h"
 
 // What is used of the interpreter that loads this, which has these symbols whatever its minor version.
 extern "C" {
@@ -14,7 +16,13 @@ struct PyMethod {
   int flags;
   const char* documentation;
 };
+struct PyArenas {
+  void* context;
+  void* (*take)(void*, std::size_t);
+  void (*give_back)(void*, void*, std::size_t);
+};
 extern PyObject* PyExc_SystemExit;
+void PyObject_SetArenaAllocator(PyArenas*);
 int PyArg_UnpackTuple(PyObject*, const char*, std::ptrdiff_t, std::ptrdiff_t, ...);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);
 void PyErr_SetObject(PyObject*, PyObject*);
@@ -22,6 +30,11 @@ PyObject* PyCMethod_New(PyMethod*, PyObject*, PyObject*, PyObject*);
 }
 
 namespace {
+
+berth::local::Gathered arenas;
+
+void* take_arena(void*, std::size_t bytes) { return arenas.take(bytes); }
+void give_arena_back(void*, void* at, std::size_t bytes) { arenas.give_back(at, bytes); }
 
 // sys.exit, but the exception it raises exists as an object from the start, so that the interpreter asks
 // it for its code at the end.
@@ -38,6 +51,24 @@ PyObject* raise_exit(PyObject*, PyObject* arguments) {
 extern "C" {
 
 #define BERTH_EXPORT __attribute__((visibility("default")))
+
+// From now on the interpreter's objects are made side by side.
+BERTH_EXPORT void berth_template_gather() {
+  PyArenas ours{nullptr, take_arena, give_arena_back};
+  PyObject_SetArenaAllocator(&ours);
+}
+
+// Makes a file of them, and of the C library's heap, which is from `first` to `last`. Where that cannot be
+// done it is only slower.
+BERTH_EXPORT void berth_template_seal(char* first, char* last) {
+  arenas.seal();
+  if (last > first) berth::local::make_file_of({first, static_cast<std::size_t>(last - first)});
+}
+
+// 1 in the copy that learns what a program touches.
+BERTH_EXPORT int berth_template_learn() { return berth::local::learn_touched() ? 1 : 0; }
+
+BERTH_EXPORT void berth_template_touch() { berth::local::touch(); }
 
 BERTH_EXPORT int berth_template_serve(int control) {
   berth::local::serve_forks(control, berth::local::Keeps::kStreams);
@@ -69,6 +100,7 @@ BERTH_EXPORT PyObject* berth_template_exit(PyObject* module, PyObject* name, con
 // Ends the process as the end of the interpreter would.
 BERTH_EXPORT void berth_template_end(int code) {
   std::fflush(nullptr);
+  berth::local::tell_touched();
   _exit(code);
 }
 

@@ -106,7 +106,7 @@ def take_command(native, socket):
     return arguments, environment
 
 
-def put_aside(modules, kept):
+def put_aside(modules, kept, native):
     for name in list(sys.modules):
         if name not in BASELINE:
             del sys.modules[name]
@@ -118,6 +118,7 @@ def put_aside(modules, kept):
     if len(os.listdir("/proc/self/fd")) != 5 or len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("the imported packages keep a file open or a thread running")
     gc.freeze()
+    native.berth_template_seal(*map(ctypes.c_void_p, interpreter.heap()))
     interpreter.join_pages()
 
 
@@ -127,6 +128,7 @@ def serve():
         sys.path.remove(FOLDER)
     sys.path_importer_cache.pop(FOLDER, None)
     native = load()
+    native.berth_template_gather()
     end = ending.Ending(native)
     configuration = interpreter.Configuration()
     area, room = interpreter.arguments_area()
@@ -134,25 +136,38 @@ def serve():
     seeded = interpreter.generators()
     site = harness.Harness(FOLDER + "/harness.txt", sys.path)
     packages = shelf.Shelf(modules, edges)
-    put_aside(modules, (packages, end, configuration, seeded, site))
+    put_aside(modules, (packages, end, configuration, seeded, site), native)
 
-    ctypes.pythonapi.PyOS_BeforeFork()
-    socket = native.berth_template_serve(3)
-    ctypes.pythonapi.PyOS_AfterFork_Child()
+    python = ctypes.pythonapi
+    ahead = harness.First(own, site)
+    python.PyOS_BeforeFork()
+    learning = native.berth_template_learn() == 1
+    if not learning:
+        python.PyOS_AfterFork_Parent()
+        ahead.remove()
+        python.PyOS_BeforeFork()
+        socket = native.berth_template_serve(3)
+    python.PyOS_AfterFork_Child()
     interpreter.reseed(seeded, modules)
     streams = interpreter.streams()
     paths = [getattr(finder, "__name__", "") for finder in sys.meta_path].index("PathFinder")
     sys.meta_path.insert(paths, packages)
-    # Once for nothing: what the way to a program writes to is copied now, where there is time.
+    # Where there is time, once for nothing: what the way to a program writes to is copied now.
     own_arguments = ["python3", *sys.argv]
-    if not native.berth_template_is_asked(socket) and fits(own_arguments, own, own):
+    if (learning or not native.berth_template_is_asked(socket)) and fits(own_arguments, own, own):
+        native.berth_template_touch()
         configuration.set(sys.argv)
         become(own_arguments, own, streams)
         rehearse(end, packages, site)
-    arguments, environment = take_command(native, socket)
+    if learning:
+        arguments, environment = ahead.command
+        os.chdir(ahead.folder)
+    else:
+        arguments, environment = take_command(native, socket)
     if not fits(arguments, environment, own):
         native.berth_template_execute()
-    native.berth_template_become(ctypes.c_void_p(area), ctypes.c_size_t(room))
+    if not learning:
+        native.berth_template_become(ctypes.c_void_p(area), ctypes.c_size_t(room))
     configuration.set(arguments[1:])
     become(arguments, environment, streams)
     run_site(environment, site)
