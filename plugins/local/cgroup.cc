@@ -313,6 +313,12 @@ SandboxCgroup::SandboxCgroup(const std::vector<CgroupBase>& bases, std::string_v
   for (CgroupBase& place : places_) place.folder += "/" + std::string(name);
 }
 
+SandboxCgroup SandboxCgroup::with_controllers() const {
+  SandboxCgroup made = *this;
+  std::erase_if(made.places_, [](const CgroupBase& place) { return place.unified && place.controllers.empty(); });
+  return made;
+}
+
 std::string SandboxCgroup::make(const CgroupLimits& limits) const {
   for (const CgroupBase& place : places_) {
     const std::string missing = make_place(place);

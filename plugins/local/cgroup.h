@@ -44,6 +44,10 @@ class SandboxCgroup {
   SandboxCgroup() = default;
   SandboxCgroup(const std::vector<CgroupBase>& bases, std::string_view name);
 
+  // All but a group of version 2 without a controller. Whoever is not born into such a group joins it in
+  // milliseconds only, and it limits nothing and counts nothing.
+  SandboxCgroup with_controllers() const;
+
   // Makes the folders, and the bases where they are the first, and sets the limits. Empty, or what went
   // wrong.
   std::string make(const CgroupLimits& limits) const;

@@ -113,6 +113,7 @@ std::shared_ptr<Sandbox> Maker::make(const Wish& wish, Template* from) {
   // The sandboxes of a template make mounts of their own, which this layer would not let them.
   if (wish.is_template) making.skipped |= bit(Layer::kLandlock);
   if ((making.skipped & bit(Layer::kCgroup)) == 0) making.cgroup = cgroups_.sandbox(wish.name);
+  if (from != nullptr) making.cgroup = making.cgroup.with_controllers();
   if (privileged_) {
     making.identity = take_identity(identity_folder_, config_.identity_base, config_.identity_count);
     if (!making.identity) {

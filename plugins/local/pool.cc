@@ -335,8 +335,9 @@ bool Pool::become(const std::shared_ptr<Sandbox>& member, const Wish& wish) {
     store_.rewrite(own, *before);
     return false;
   }
+  const bool as_made = member->limits() == wish.limits;
   member->adopt(wish.name, wish.limits, wish.environment, record.created_unix_ms);
-  const std::string problem = member->cgroup().folders().empty()
+  const std::string problem = as_made || member->cgroup().folders().empty()
                                   ? std::string()
                                   : member->cgroup().limit(Maker::group_limits(wish.limits));
   if (problem.empty() && member->set_lifetime(wish.lifetime)) return true;

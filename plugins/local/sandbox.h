@@ -58,6 +58,8 @@ struct EffectiveLimits {
   std::uint64_t file_size_bytes = 0;  // 0: the disk is the only limit
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
+
+  bool operator==(const EffectiveLimits&) const = default;
 };
 
 // `over` wins where it says something.
@@ -107,6 +109,7 @@ class Sandbox {
   Usage usage() const;
   const SandboxCgroup& cgroup() const { return parts_.cgroup; }
   const std::string& name() const { return parts_.name; }
+  const EffectiveLimits& limits() const { return parts_.limits; }
   int pidfd() const { return parts_.pidfd.get(); }
   int user_namespace() const { return parts_.user_namespace.get(); }
   Startup startup() const { return parts_.startup; }

@@ -157,7 +157,8 @@ struct Create {
 };
 
 // Descriptors of a Fork: the init's socket, the liveness lock, the gate, the helper binary, then the
-// identity lock where there is one. The answer, a Forked, comes from the new process itself, so that
+// identity lock where there is one, and the groups that the new process joins by itself: as many as
+// `cgroup_tasks_count` says, `tasks` of version 1 and `cgroup.procs` of version 2. The answer, a Forked, comes from the new process itself, so that
 // the kernel says which it is, or from the template when it could not be made.
 struct Forked {
   Header header;

@@ -32,12 +32,6 @@ constexpr int kInitGate = 8;
 // A template answers in a millisecond, or after the sandbox before this one is made.
 constexpr int kTemplateMilliseconds = 3000;
 
-int write_decimal(int fd, long long number) {
-  char text[32];
-  const int size = std::snprintf(text, sizeof(text), "%lld", number);
-  return write(fd, text, static_cast<std::size_t>(size)) == size ? 0 : errno;
-}
-
 // Where the process can be asked for its exact name: a number of this process's own namespace.
 struct Sender {
   pid_t pid = -1;
@@ -142,20 +136,10 @@ bool act_as(std::uint32_t user) {
 
 int move_up(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kAboveKept); }
 
-// A process that joins a group by itself, as a single thread, does not wait for everything else that
-// starts and ends on this machine, which takes longer than all the rest. 0, or an errno.
-int join_groups(const Parts& parts) {
-  for (std::size_t i = 0; i < parts.tasks_count; ++i) {
-    const int error = write_decimal(parts.tasks[i], 0);
-    if (error != 0) return error;
-  }
-  return 0;
-}
-
 // In the new process: join the groups, keep three descriptors at known places, close all else, wait for
 // the gate.
 [[noreturn]] void become_init(const Create& request, const Parts& parts, int gate) {
-  const int not_joined = join_groups(parts);
+  const int not_joined = join_groups(parts.tasks, parts.tasks_count);
   const int kept[] = {move_up(parts.init_socket), move_up(parts.liveness), move_up(parts.identity),
                       move_up(gate)};
   const int places[] = {kInitSocket, kInitLiveness, kInitIdentity, kInitGate};
@@ -308,12 +292,24 @@ class Launcher {
     if (setsockopt(parts.control, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0) return errno;
     const int image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (image < 0) return errno;
+    const int unified =
+        parts.unified < 0 ? -1 : openat(parts.unified, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (parts.unified >= 0 && unified < 0) {
+      const int error = errno;
+      close(image);
+      return error;
+    }
     Create wanted = request;
     wanted.header.kind = Kind::kFork;
-    const int fds[] = {parts.init_socket, parts.liveness, gate, image, parts.identity};
-    int error = send_message(parts.control, &wanted, sizeof(wanted), fds, parts.identity >= 0 ? 5 : 4,
-                             MSG_DONTWAIT);
+    int fds[kFdsMax] = {parts.init_socket, parts.liveness, gate, image};
+    std::size_t count = 4;
+    if (parts.identity >= 0) fds[count++] = parts.identity;
+    for (std::size_t i = 0; i < parts.tasks_count; ++i) fds[count++] = parts.tasks[i];
+    if (unified >= 0) fds[count++] = unified;
+    wanted.cgroup_tasks_count = static_cast<std::uint32_t>(parts.tasks_count + (unified >= 0 ? 1 : 0));
+    int error = send_message(parts.control, &wanted, sizeof(wanted), fds, count, MSG_DONTWAIT);
     close(image);
+    if (unified >= 0) close(unified);
     if (error == 0) error = receive_forked(parts.control, request.header.id, sender);
     return error;
   }
@@ -328,10 +324,6 @@ class Launcher {
     if (ftruncate(parts.pid_file, 0) != 0 ||
         pwrite(parts.pid_file, text, static_cast<std::size_t>(size), 0) != size) {
       return make_failure(Layer::kPid, errno, "recording the process");
-    }
-    if (parts.control >= 0) {
-      const LayerFailure failure = place(parts, child);
-      if (failure.error != 0) return failure;
     }
     if (!wanted(request.skipped_layers, Layer::kUser)) return LayerFailure{};
     if (parts.control < 0) return map_identity(request, child);
@@ -391,26 +383,6 @@ class Launcher {
     const int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     if (error == 0) return LayerFailure{};
     return make_failure(Layer::kUser, error, "mapping the identity from the template's namespace");
-  }
-
-  // A process that comes out of a template is not born into its group of version 2.
-  static LayerFailure place(const Parts& parts, pid_t child) {
-    for (std::size_t i = 0; i < parts.tasks_count; ++i) {
-      const int error = write_decimal(parts.tasks[i], child);
-      if (error != 0) return make_failure(Layer::kCgroup, error, "joining the control groups");
-    }
-    const int error = join_unified(parts.unified, child);
-    if (error != 0) return make_failure(Layer::kCgroup, error, "joining the version 2 group");
-    return LayerFailure{};
-  }
-
-  static int join_unified(int folder, pid_t child) {
-    if (folder < 0) return 0;
-    const int procs = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    if (procs < 0) return errno;
-    const int error = write_decimal(procs, child);
-    close(procs);
-    return error;
   }
 
   // clone3 does not say which namespace it could not make; trying them one by one does.

@@ -146,6 +146,13 @@ int drop_capabilities(std::uint64_t kept) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0;
 }
 
+int join_groups(const int* groups, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (write(groups[i], "0", 1) != 1) return errno;
+  }
+  return 0;
+}
+
 LayerFailure make_failure(Layer layer, int error, const char* doing) {
   LayerFailure failure{};
   failure.layer = layer;

@@ -50,7 +50,9 @@ struct Parts {
   int liveness;
   int gate;
   int image;
-  int identity;  // -1: none
+  int identity;       // -1: none
+  const int* groups;  // to join
+  std::size_t groups_count;
 };
 
 // What lives from the template's request to the interpreter's return.
@@ -112,6 +114,7 @@ void register_processor_number() {
 
 // In the new process 1. Its socket's end, or its exit, tells the provider whatever goes wrong here.
 int become_process_1(void*) {
+  const int not_joined = join_groups(shared.parts.groups, shared.parts.groups_count);
   // The launcher asks the kernel who said this.
   Forked hello{};
   hello.header = Header{Kind::kForked, 0, shared.request.header.id};
@@ -120,7 +123,12 @@ int become_process_1(void*) {
   if (send_message(shared.control, hello) != 0) _exit(1);
   if (!place_descriptors(shared.parts, &gate, &image) || !gate_opens(gate)) _exit(1);
   signal(SIGCHLD, SIG_DFL);
-  const SetupResult result = prepare_init(shared.request);
+  SetupResult result;
+  if (not_joined != 0) {
+    result.failure = make_failure(Layer::kCgroup, not_joined, "joining the control groups");
+  } else {
+    result = prepare_init(shared.request);
+  }
   for (const int fd : kKeptAtExec) fcntl(fd, F_SETFD, 0);
   if (!send_ready(shared.request, result)) _exit(1);
 
@@ -160,7 +168,11 @@ bool act_as(std::uint32_t user) {
 
 void make_sandbox() {
   const int* fds = shared.message.fds;
-  shared.parts = Parts{fds[0], fds[1], fds[2], fds[3], shared.message.fd_count > 4 ? fds[4] : -1};
+  const std::size_t groups = shared.request.cgroup_tasks_count;
+  if (shared.message.fd_count < 4 + groups) return answer_failure(EINVAL);
+  const bool locked = shared.message.fd_count > 4 + groups;
+  shared.parts = Parts{fds[0], fds[1], fds[2],           fds[3], locked ? fds[4] : -1,
+                       fds + (locked ? 5 : 4), groups};
   shared.request.clocks = shared.clocks;
   const auto flags = static_cast<int>(namespaces_of(shared.request.skipped_layers));
   if (!act_as(shared.request.outer_id)) return answer_failure(errno);
