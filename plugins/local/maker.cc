@@ -182,6 +182,7 @@ std::shared_ptr<Sandbox> Maker::attempt(const Wish& wish, Template* from, Making
   request.lifetime_ns = static_cast<std::uint64_t>(
       (wish.lifetime.count() == 0 ? kDefaultLifetime : wish.lifetime).count());
   request.is_template = wish.is_template ? 1 : 0;
+  request.made_ahead = wish.made_ahead ? 1 : 0;
   request.identity_base = config_.identity_base;
   request.identity_count = config_.identity_count;
   std::memcpy(request.host_name, wish.name.data(), std::min(wish.name.size(), kHostNameMaxBytes - 1));

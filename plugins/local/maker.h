@@ -35,6 +35,7 @@ struct Wish {
   std::chrono::nanoseconds lifetime{0};
   std::vector<std::pair<std::string, std::string>> environment;
   bool is_template = false;
+  bool made_ahead = false;  // nobody waits for it
   std::optional<Interpreter> interpreter;  // that is to run in it, as far as is known
 };
 

@@ -256,6 +256,7 @@ void Pool::make_member(std::size_t kind, std::unique_lock<std::mutex>* lock) {
   wish.owner_tag = owner_tag_;
   wish.limits = shape_;
   wish.lifetime = kMemberLifetime;
+  wish.made_ahead = true;
   const std::shared_ptr<Template> from = kind == kBare ? nullptr : moulds_[kind].now;
   lock->unlock();
   std::shared_ptr<Sandbox> made;

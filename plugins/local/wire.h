@@ -151,7 +151,7 @@ struct Create {
   std::uint32_t is_template;
   std::uint32_t identity_base;
   std::uint32_t identity_count;
-  std::uint32_t reserved;
+  std::uint32_t made_ahead;  // 1: nobody waits for it; what forks may take its time to make them quick
   ClockStarts clocks;
   char host_name[kHostNameMaxBytes];
 };

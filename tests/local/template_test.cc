@@ -216,6 +216,44 @@ TEST(Template, TheHarnessFindsResultsChartsAndErrors) {
   }
 }
 
+// Which file the harness says it is of, which is a sandbox's own unless the template has it ahead.
+std::string harness_is_of(const std::string& harness) {
+  const auto sandbox = machine().sandbox();
+  put(*sandbox, "/tmp/.run/sitecustomize.py", harness);
+  Command command;
+  command.env = {{"PYTHONPATH", "/tmp/.run"}, {"BERTH_RUN", "nonce:/tmp/.run/result"}};
+  const Ran ran = run_file(*sandbox,
+                           "import sys\nprint(type(sys.meta_path[0]).find_spec.__code__.co_filename)\n"
+                           "result = 1\n", command);
+  EXPECT_EQ(sandbox->forked_runs(), 1u);
+  TestPeer peer;
+  sandbox->get_file(peer, GetFile{.path = "/tmp/.run/result", .max_bytes = kMebibyte});
+  EXPECT_NE(peer.file.find("berth-result 1 nonce"), std::string::npos);
+  return ran.out + ran.err;
+}
+
+TEST(Template, TheHarnessOfThisBuildIsRunAheadAndAnyOtherIsReadAsItIs) {
+  EXPECT_EQ(harness_is_of(harness::python_harness()), "sitecustomize.py\n");
+  EXPECT_EQ(harness_is_of(harness::python_harness() + "\n"), "/tmp/.run/sitecustomize.py\n");
+}
+
+// The memory all forks of a template share is a file; one that could be written to would be a way from
+// each into all others.
+TEST(Template, NobodyWritesToTheFileBehindItsMemory) {
+  const std::string source =
+      "import os\n"
+      "spans = [line.split()[0] for line in open('/proc/self/maps') if 'memfd:berth-template' in line]\n"
+      "print(len(spans) > 0)\n"
+      "for span in spans:\n"
+      "    for flags in (os.O_RDWR, os.O_WRONLY, os.O_RDONLY):\n"
+      "        try:\n"
+      "            print('opened', os.open('/proc/self/map_files/' + span, flags))\n"
+      "        except OSError as error:\n"
+      "            pass\n"
+      "print([fd for fd in os.listdir('/proc/self/fd') if int(fd) > 3])\n";
+  EXPECT_EQ(forked(source).out, "True\n[]\n");
+}
+
 // What a program can see of its walls. Numbers that differ from sandbox to sandbox are left out.
 constexpr char kWalls[] = R"(
 import os, re, resource

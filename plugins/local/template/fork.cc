@@ -237,9 +237,9 @@ void serve_forks(int control, Keeps keeps) {
   }
 }
 
-bool command_is_there() {
+bool has_time() {
   pollfd watched{kInterpreterSocket, POLLIN, 0};
-  return poll(&watched, 1, 0) == 1;
+  return shared.request.made_ahead != 0 && poll(&watched, 1, 0) == 0;
 }
 
 int await_command() {

@@ -20,8 +20,9 @@ enum class Keeps { kStreams, kOwn };
 // forked.
 void serve_forks(int control, Keeps keeps);
 
-// Whether the command of this interpreter is there already.
-bool command_is_there();
+// Whether this interpreter has time before its command comes: its sandbox was made ahead, and the command
+// is not there already.
+bool has_time();
 
 // Waits for the command and takes on all of it but the program. Returns the number of its arguments.
 int await_command();

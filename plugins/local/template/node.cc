@@ -293,7 +293,7 @@ napi_value serve(napi_env env, napi_callback_info info) {
 }
 
 // isAsked(): whether the command is there already, as 0 or 1.
-napi_value is_asked(napi_env env, napi_callback_info) { return number(env, command_is_there() ? 1 : 0); }
+napi_value is_asked(napi_env env, napi_callback_info) { return number(env, has_time() ? 0 : 1); }
 
 // take(): waits for the command. { folder, arguments, environment }
 napi_value take(napi_env env, napi_callback_info) {

@@ -75,7 +75,7 @@ BERTH_EXPORT int berth_template_serve(int control) {
   return berth::local::kInterpreterSocket;
 }
 
-BERTH_EXPORT int berth_template_is_asked(int) { return berth::local::command_is_there() ? 1 : 0; }
+BERTH_EXPORT int berth_template_has_time() { return berth::local::has_time() ? 1 : 0; }
 
 BERTH_EXPORT int berth_template_await(int) { return berth::local::await_command(); }
 

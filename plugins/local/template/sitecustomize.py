@@ -154,7 +154,7 @@ def serve():
     sys.meta_path.insert(paths, packages)
     # Where there is time, once for nothing: what the way to a program writes to is copied now.
     own_arguments = ["python3", *sys.argv]
-    if (learning or not native.berth_template_is_asked(socket)) and fits(own_arguments, own, own):
+    if (learning or native.berth_template_has_time()) and fits(own_arguments, own, own):
         native.berth_template_touch()
         configuration.set(sys.argv)
         become(own_arguments, own, streams)
