@@ -59,8 +59,10 @@ Status unconfirmed_is_not_done(Lab& lab) {
     treatment.deadline = std::chrono::milliseconds(ms);
     const plugin::OpId op =
         lab.begin(plugin::Slot::kDestroy, plugin::DestroyCall{made.name, {}}, treatment);
-    if (lab.bench().wait(op, lab.patience()) && lab.bench().record(op).reply.outcome.done())
-      BERTH_CHECK_OK(is_gone(lab, made.name));
+    if (lab.bench().wait(op, lab.patience()) && lab.bench().record(op).reply.outcome.done()) {
+      const Status gone = is_gone(lab, made.name);
+      if (!gone) return fail(gone.error().with(fmt::format("with a deadline of {} ms", ms)));
+    }
     BERTH_CHECK_OK(lab.gone(made.name));
   }
   return {};

@@ -44,6 +44,46 @@ Status runs_argv_as_it_is(Lab& lab) {
   return lab.gone(made.name);
 }
 
+// Values that a shell, a list of lines or a list of words would change, in a folder that is not the usual one.
+Status keeps_values_and_folder(Lab& lab) {
+  const Environment of_sandbox{{"KIT_QUOTES", "it's \"quoted\" \\ `id` $(id) ${HOME} $HOME %s *"},
+                               {"KIT_LINES", " two\nlines\tand blanks  "},
+                               {"KIT_SIGNS", "a=b;c&d|e>f #g"},
+                               {"KIT_EMPTY", ""},
+                               {"KIT_WORD", "gr\xC3\xBC\xC3\x9F" "e"}};
+  CreateSpec spec = Lab::plain_spec();
+  spec.env = of_sandbox;
+  BERTH_TRY(const Created made, lab.made(lab.new_name(), std::move(spec)));
+  BERTH_TRY(const Ran place, lab.python(made.ref, "import os\n"
+                                                  "os.mkdir('kit folder')\n"
+                                                  "print(os.path.realpath('kit folder'), end='')\n"));
+  if (place.out.empty() || place.out.front() != '/') return violated("the program did not make its folder: " + place.err);
+  std::string expected = place.out + "\n";
+  std::vector<std::string> names;
+  for (const auto& [name, value] : of_sandbox) {
+    names.push_back(name);
+    expected += value + "\n";
+  }
+  Command run = python_command("import os, sys\n"
+                               "for a in [os.getcwd()] + [os.environ[n] for n in sys.argv[1:]]:\n"
+                               "    sys.stdout.buffer.write(os.fsencode(a) + b'\\n')\n",
+                               names);
+  run.cwd = place.out;
+  BERTH_CHECK_OK(wrote(lab.run(made.ref, run), expected));
+  // The same, said to the command and over others of the sandbox.
+  CreateSpec other = Lab::plain_spec();
+  for (const auto& [name, value] : of_sandbox) other.env.emplace_back(name, "of the sandbox");
+  BERTH_TRY(const Created second, lab.made(lab.new_name(), std::move(other)));
+  run.cwd.clear();
+  run.env = of_sandbox;
+  run.argv[2] = "import os, sys\n"
+                "for a in [os.environ[n] for n in sys.argv[1:]]:\n"
+                "    sys.stdout.buffer.write(os.fsencode(a) + b'\\n')\n";
+  BERTH_CHECK_OK(wrote(lab.run(second.ref, run), expected.substr(place.out.size() + 1)));
+  BERTH_CHECK_OK(lab.gone(second.name));
+  return lab.gone(made.name);
+}
+
 Status exit_code_is_data(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
   for (const int code : {0, 1, 3, 137, 255}) {
@@ -209,6 +249,9 @@ constexpr Case kCases[] = {
     {"RUN-001", "argv-is-run-as-it-is", "RUN-001", Profile::kFull, Start::kOpen,
      "Runs a program found in PATH with arguments a shell would take apart, and a variable over the sandbox's",
      &runs_argv_as_it_is},
+    {"RUN-102", "values-and-folder-are-kept", "RUN-001", Profile::kFull, Start::kOpen,
+     "Runs programs with variables that a shell would change, and in a folder of their own, and reads both there",
+     &keeps_values_and_folder},
     {"RUN-002", "an-exit-code-is-data", "RUN-002", Profile::kFull, Start::kOpen,
      "Runs programs that exit with 0, 1, 3, 137 and 255, and expects DONE with that code", &exit_code_is_data},
     {"RUN-003", "the-cause-is-evidence", "RUN-003", Profile::kFull, Start::kOpen,

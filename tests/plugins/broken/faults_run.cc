@@ -58,6 +58,26 @@ struct ExpandsVariables : ChangesCommand {
   }
 };
 
+// Begins where it always does.
+struct IgnoresFolder : Twin {
+  void run(berth_op op, berth_str ref, const berth_command* from) override {
+    berth_command command = *from;
+    command.cwd = {nullptr, 0};
+    Twin::run(op, ref, &command);
+  }
+};
+
+// Keeps the variables as lines, so that a value ends at its first one.
+struct CutsValues : ChangesCommand {
+  void create(berth_op op, berth_str name, const berth_create_spec* from) override {
+    berth_create_spec spec = *from;
+    std::vector<berth_pair> env(from->env.items, from->env.items + from->env.count);
+    for (berth_pair& one : env) one.value.len = std::min(text(one.value).find('\n'), std::size_t{one.value.len});
+    spec.env = kept(std::move(env));
+    Twin::create(op, name, &spec);
+  }
+};
+
 // A non-zero exit becomes a failure.
 struct FailsOnExit : ChangesEnd {
   void change(berth_outcome& outcome, berth_run_result& result) override {
@@ -176,7 +196,8 @@ struct NoNode : Twin {
 
 const Faults& run_faults() {
   static const Faults* const all = new Faults{
-      {"RUN-001", &make<ExpandsVariables>},  {"RUN-002", &make<FailsOnExit>},
+      {"RUN-001", &make<ExpandsVariables>},  {"RUN-102", &make<IgnoresFolder>},
+      {"RUN-102/values", &make<CutsValues>}, {"RUN-002", &make<FailsOnExit>},
       {"RUN-003", &make<SignalBecomesExit>}, {"RUN-101", &make<InventsExit>},       {"RUN-004", &make<IgnoresTimeout>},
       {"RUN-005", &make<LeavesChildren>},    {"RUN-006", &make<CountsWhatWasKept>},
       {"RUN-007", &make<IgnoresLimits>},     {"LANG-001", &make<CutDownPython>},
