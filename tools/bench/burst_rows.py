@@ -104,7 +104,7 @@ def growth(bench):
 def rate(bench):
     """Ten pools' worth, a few at a time, with the pool filled again meanwhile."""
     size = bench.size(20, 2)
-    config = {"startup": "template", "readyLeast": size, "readyMost": size}
+    config = {"startup": "template", "templates": ["python"], "readyLeast": size, "readyMost": size}
     report = bench.sandboxes("rate", *provider_arguments(config), "--count", size * 10, "--in-flight",
                              bench.size(4, 2), "--code", PRINT, "--", *PROGRAM)
     row = Row(f"rate over ten pools of {size}, refill included", "/s",

@@ -17,14 +17,15 @@ plt.savefig("chart.png")
 """
 COLD = {"startup": "cold"}
 # Nothing waits ready: what a request needs is forked from the template when it comes.
-FORK = {"startup": "template", "readyLeast": 0, "readyMost": 0}
+FORK = {"startup": "template", "templates": ["python"], "readyLeast": 0, "readyMost": 0}
 UNMEASURED = 2  # turns that the harness does not count
 
 
-def pool(count):
+def pool(count, language="python"):
     """So many sandboxes that wait ready, and none made again while they are used up. What the harness
     uses to look at one of them is there too."""
-    return {"startup": "template", "readyLeast": 1, "readyMost": min(count + 3, 1000)}
+    return {"startup": "template", "templates": [language], "readyLeast": 1,
+            "readyMost": min(count + 3, 1000)}
 
 
 def provider_arguments(config, ready=0):
@@ -61,12 +62,14 @@ def javascript(bench, name, config, samples, goals, ready=0):
 
 def ready_javascript(bench):
     samples = bench.size(40, 2)
-    return javascript(bench, "the same for JavaScript, from a pool", pool(samples + UNMEASURED), samples,
+    return javascript(bench, "the same for JavaScript, from a pool",
+                      pool(samples + UNMEASURED, "javascript"), samples,
                       (0.05, 0.1), samples + UNMEASURED)
 
 
 def forked_javascript(bench):
-    return javascript(bench, "the same for JavaScript, forked on the request", FORK, bench.size(40, 2), ())
+    return javascript(bench, "the same for JavaScript, forked on the request",
+                      {**FORK, "templates": ["javascript"]}, bench.size(40, 2), ())
 
 
 def picture(bench):

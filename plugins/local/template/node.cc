@@ -151,7 +151,8 @@ bool await_threads() {
   constexpr int kAttempts = 200;
   constexpr useconds_t kPauseUs = 10'000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (threads_wait()) return true;
+    const unsigned long before = sleeps();
+    if (before != 0 && threads_wait() && sleeps() == before) return true;
     usleep(kPauseUs);
   }
   state.problem = "a thread of it does not come to rest";

@@ -32,6 +32,7 @@ struct Sleeper {
   pthread_cond_t* condition;
   pthread_mutex_t* mutex;
   std::atomic<bool> asleep;
+  std::atomic<unsigned long> sleeps;  // so far
   // In a fork.
   std::atomic<bool> woken;
   pthread_t successor;
@@ -129,6 +130,16 @@ void begin_fork() {
 
 bool in_fork() { return forked; }
 
+unsigned long sleeps() {
+  unsigned long sum = 1;
+  for (std::size_t i = 0; i < sleeper_count; ++i) {
+    const Sleeper& sleeper = sleepers[i];
+    if (sleeper.sleeps > 0 && !sleeper.asleep) return 0;  // others never sleep at a condition
+    sum += sleeper.sleeps;
+  }
+  return sum;
+}
+
 }  // namespace berth::local
 
 extern "C" {
@@ -159,6 +170,7 @@ BERTH_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* m
   own->mutex = mutex;
   // In a fork: woken for no reason, which a sleeper has to expect.
   if (setjmp(own->place) != 0) return pthread_mutex_lock(own->mutex);
+  ++own->sleeps;
   own->asleep = true;
   const int error = wait(condition, mutex);
   own->asleep = false;

@@ -15,6 +15,10 @@ void begin_fork();
 
 bool in_fork();
 
+// How often the threads of a template went to sleep so far, or 0 while one is awake. The same number twice
+// means that none was awake in between.
+unsigned long sleeps();
+
 }  // namespace berth::local
 
 #endif  // BERTH_PLUGINS_LOCAL_TEMPLATE_SLEEPERS_H_
