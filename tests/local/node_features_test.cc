@@ -152,7 +152,10 @@ TEST(NodeTemplate, WhatProgramsUseWorks) {
   for (const auto& [name, source] : kFeatures) {
     const Ran ran = forked({source});
     EXPECT_EQ(ran.out, "fine\n") << name;
-    EXPECT_EQ(ran.err, "") << name;
+    // Some of it is experimental in an older version, which says so.
+    if (!ran.err.empty()) {
+      EXPECT_EQ(without_number(ran.err), without_number(cold({source}).err)) << name;
+    }
     EXPECT_EQ(ran.result.exit_code, 0) << name << ", signal " << ran.result.signal << " after "
                                        << ran.result.usage.value_or(Usage{}).cpu_ns / 1'000'000 << " ms of the processor";
   }
