@@ -48,7 +48,9 @@ Answer<Destroyed> FreshProcess::destroy(std::string name, std::string ref) {
 }
 
 Answer<std::vector<Listed>> FreshProcess::list_owned(std::string owner_tag) {
-  return finish(loaded_->provider().list_owned(context(), std::move(owner_tag)));
+  auto listed = finish(loaded_->provider().list_owned(context(), std::move(owner_tag)));
+  std::erase_if(listed.value, [](const Listed& item) { return item.name.empty(); });
+  return listed;
 }
 
 void FreshProcess::kill() {

@@ -131,7 +131,9 @@ Answer<std::vector<Listed>> Lab::list_owned(const std::string& tag) {
     Answer<plugin::ListPage> answer = list_page(tag, cursor);
     all.outcome = std::move(answer.outcome);
     if (!all.outcome.done()) return all;
-    all.value.insert(all.value.end(), answer.value.items.begin(), answer.value.items.end());
+    // What was never named is the provider's own, such as what waits ready.
+    std::copy_if(answer.value.items.begin(), answer.value.items.end(), std::back_inserter(all.value),
+                 [](const Listed& item) { return !item.name.empty(); });
     cursor = answer.value.next_cursor;
     if (cursor.empty()) return all;
   }

@@ -256,13 +256,19 @@ Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
   }
   struct Job {
     std::vector<Listed> listed;
+    std::vector<Listed> made_ahead;
     std::vector<StrayResource> strays;
   };
   auto job = std::make_shared<Job>();
   job->listed = std::move(listed.value);
   UnitOfWork work = [job](Transaction& transaction) -> Status {
     job->strays.clear();
+    job->made_ahead.clear();
     for (const Listed& item : job->listed) {
+      if (item.name.empty() && !item.holder.empty()) {
+        job->made_ahead.push_back(item);
+        continue;
+      }
       BERTH_TRY(const std::optional<Intent> intent, transaction.intent(item.name));
       if (intent && intent->state != IntentState::kReleased) continue;
       job->strays.push_back({item, intent.has_value()});
@@ -271,7 +277,9 @@ Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
   };
   const Status status = co_await services.store.read(std::move(work));
   if (!status) report.sweep_error = status.error().message();
-  if (status) report.strays = std::move(job->strays);
+  if (!status) co_return;
+  report.strays = std::move(job->strays);
+  report.made_ahead = std::move(job->made_ahead);
 }
 
 }  // namespace

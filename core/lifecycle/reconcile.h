@@ -59,6 +59,8 @@ struct StrayResource {
 
 struct ReconcileReport {
   std::vector<ReconciledIntent> intents;
+  // What a provider made ahead for calls to come: never named, and somebody keeps it.
+  std::vector<Listed> made_ahead;
   std::vector<StrayResource> strays;
   std::string sweep_error;  // empty when the sweep was made or not asked for
   std::size_t count(ReconciledIntent::Result result) const;

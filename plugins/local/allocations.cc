@@ -110,6 +110,15 @@ Scope Allocations::scope() const {
 }
 
 std::shared_ptr<Sandbox> Allocations::create(std::string_view name, const CreateSpec& spec) {
+  try {
+    return make(name, spec);
+  } catch (const Failure&) {
+    ++failed_creates_;
+    throw;
+  }
+}
+
+std::shared_ptr<Sandbox> Allocations::make(std::string_view name, const CreateSpec& spec) {
   check_name(name);
   Wish wish;
   wish.name = name;
@@ -286,24 +295,27 @@ std::vector<Listed> Allocations::orphans() const {
 ListPage Allocations::list_owned(std::string_view owner_tag, std::string_view cursor) const {
   ListPage page;
   if (cursor.empty() && owner_tag == owner_tag_) page.items = orphans();
+  std::string last;
   for (const std::string& name : store_.names()) {
     if (name <= cursor) continue;
     if (page.items.size() >= kPageItems) {
-      page.next_cursor = page.items.back().name;
+      page.next_cursor = last;
       break;
     }
+    last = name;
     const auto record = store_.read(name);
-    // What a living provider made ahead is no allocation yet; what a dead one left goes by itself.
-    if (name.starts_with(kOwnPrefix)) continue;
+    const bool own = name.starts_with(kOwnPrefix);
+    if (own && !record) continue;  // its provider takes it away this moment
     // A record that cannot be read may be anyone's of this state folder, so it is shown.
     if (record && record->owner_tag != owner_tag) continue;
     const Found found = describe(name);
     Listed item;
-    item.name = name;
+    // What is made ahead was never named by a host. Without a holder it is left by a dead one.
+    if (!own) item.name = name;
     item.ref = found.ref;
     item.state = found.state;
     item.created_unix_ms = found.created_unix_ms;
-    item.holder = record ? record->holder : "";
+    if (record && !(own && holder_is_gone(*record))) item.holder = record->holder;
     page.items.push_back(std::move(item));
   }
   return page;

@@ -5,6 +5,7 @@
 #ifndef BERTH_PLUGINS_LOCAL_ALLOCATIONS_H_
 #define BERTH_PLUGINS_LOCAL_ALLOCATIONS_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -30,7 +31,10 @@ class Allocations {
   ~Allocations();
 
   Scope scope() const;
-  const LayerReport& layers() const { return maker_.layers(); }
+  LayerReport layers() const { return maker_.layers(); }
+  void examine_layers_again() { maker_.examine_layers(); }
+  // How many creates did not end with a sandbox so far.
+  std::uint64_t failed_creates() const { return failed_creates_; }
   const CgroupTree& cgroups() const { return maker_.cgroups(); }
   Pool& pool() { return pool_; }
   const Config& config() const { return config_; }
@@ -56,6 +60,7 @@ class Allocations {
   ListPage list_owned(std::string_view owner_tag, std::string_view cursor) const;
 
  private:
+  std::shared_ptr<Sandbox> make(std::string_view name, const CreateSpec& spec);
   void remove_dead_own();
   std::shared_ptr<Sandbox> existing(std::string_view name, std::string_view owner_tag) const;
   Found describe(std::string_view name) const;
@@ -65,6 +70,7 @@ class Allocations {
   const std::string owner_tag_;
   StateStore store_;
   Maker maker_;
+  std::atomic<std::uint64_t> failed_creates_{0};
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Sandbox>, std::less<>> held_;
   Pool pool_;

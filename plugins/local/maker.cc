@@ -75,30 +75,39 @@ Maker::~Maker() { cgroups_.release(); }
 
 void Maker::examine_layers() {
   const Probed probed = launcher_.probe();
+  LayerReport found;
   const auto missing = [&](Layer layer, const std::string& why) {
-    layers_.missing |= bit(layer);
-    layers_.sentences[static_cast<std::uint32_t>(layer)] = why;
+    found.missing |= bit(layer);
+    found.sentences[static_cast<std::uint32_t>(layer)] = why;
   };
   for (std::uint32_t i = 0; i < kLayerCount; ++i) {
     const auto layer = static_cast<Layer>(i);
     if (probed.layers[i].error != 0) missing(layer, error_text(probed.layers[i].error));
   }
-  layers_.landlock_level = probed.layers[static_cast<std::uint32_t>(Layer::kLandlock)].level;
+  found.landlock_level = probed.layers[static_cast<std::uint32_t>(Layer::kLandlock)].level;
   const std::string cgroup_problem = cgroups_.try_out();
   if (!cgroup_problem.empty()) missing(Layer::kCgroup, cgroup_problem);
+  const std::lock_guard<std::mutex> lock(layers_mutex_);
+  layers_ = std::move(found);
+}
+
+LayerReport Maker::layers() const {
+  const std::lock_guard<std::mutex> lock(layers_mutex_);
+  return layers_;
 }
 
 void Maker::refuse_missing_layers(const Limits& wanted) const {
-  const std::uint32_t refused = layers_.missing & ~config_.accepted_missing;
+  const LayerReport here = layers();
+  const std::uint32_t refused = here.missing & ~config_.accepted_missing;
   for (std::uint32_t i = 0; i < kLayerCount; ++i) {
     const auto layer = static_cast<Layer>(i);
     if ((refused & bit(layer)) == 0) continue;
     throw Failure::rejected(Code::kUnsupported,
-                            layer_sentence(layer, layers_.sentences[i]) + remedy_of(layer));
+                            layer_sentence(layer, here.sentences[i]) + remedy_of(layer));
   }
   const bool wants_cgroup = wanted.memory_bytes != 0 || wanted.cpu_millis != 0;
-  if (!wants_cgroup || ((layers_.missing | config_.left_out) & bit(Layer::kCgroup)) == 0) return;
-  const std::string& why = layers_.sentences[static_cast<std::uint32_t>(Layer::kCgroup)];
+  if (!wants_cgroup || ((here.missing | config_.left_out) & bit(Layer::kCgroup)) == 0) return;
+  const std::string& why = here.sentences[static_cast<std::uint32_t>(Layer::kCgroup)];
   throw Failure::rejected(Code::kUnsupported, "limits on memory and CPU cannot be kept: " +
                                                   layer_sentence(Layer::kCgroup, why));
 }
@@ -109,7 +118,7 @@ CgroupLimits Maker::group_limits(const EffectiveLimits& limits) {
 
 std::shared_ptr<Sandbox> Maker::make(const Wish& wish, Template* from) {
   Making making;
-  making.skipped = layers_.missing | config_.left_out;
+  making.skipped = layers().missing | config_.left_out;
   // The sandboxes of a template make mounts of their own, which this layer would not let them.
   if (wish.is_template) making.skipped |= bit(Layer::kLandlock);
   if ((making.skipped & bit(Layer::kCgroup)) == 0) making.cgroup = cgroups_.sandbox(wish.name);

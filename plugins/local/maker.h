@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,9 @@ class Maker {
   Maker(const Config& config, StateStore& store);
   ~Maker();
 
-  const LayerReport& layers() const { return layers_; }
+  LayerReport layers() const;
+  // Tries every layer again: what stopped working is missing from now on.
+  void examine_layers();
   const CgroupTree& cgroups() const { return cgroups_; }
   bool privileged() const { return privileged_; }
 
@@ -67,7 +70,6 @@ class Maker {
  private:
   struct Making;
 
-  void examine_layers();
   std::shared_ptr<Sandbox> launch(const Wish& wish, Template* from, Making* making);
   std::shared_ptr<Sandbox> attempt(const Wish& wish, Template* from, Making* making);
   void await_ready(int socket, std::string_view name) const;
@@ -80,6 +82,7 @@ class Maker {
   const std::string boot_id_;
   LauncherClient launcher_;
   CgroupTree cgroups_;
+  mutable std::mutex layers_mutex_;
   LayerReport layers_;
 };
 

@@ -1,5 +1,6 @@
 #include "probe.h"
 
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ fonts = glob.glob("/usr/share/fonts/**/*.[ot]t[fc]", recursive=True)
 cjk = [f for f in fonts if "CJK" in f or "wqy" in f or "DroidSansFallback" in f]
 print("fonts=" + (str(len(fonts)) + " files, with Chinese, Japanese and Korean" if cjk else ""))
 )";
+
+constexpr std::string_view kStartupItem = "startup";
 
 std::string kernel_name() {
   utsname name{};
@@ -166,10 +169,53 @@ std::string startup_detail(Allocations& allocations) {
     case StartupChoice::kTemplate: return "template: " + allocations.pool().describe();
     case StartupChoice::kAutomatic: break;
   }
-  return "automatic: on request, and from a template once a process makes its third sandbox";
+  return "automatic: on request, and from a template once a process makes its third sandbox; now " +
+         allocations.pool().describe();
+}
+
+// What decides whether a layer works here, as far as it can change while a machine runs.
+std::string marks_of(const Allocations& allocations) {
+  constexpr const char* kSettings[] = {
+      "/proc/sys/user/max_user_namespaces",    "/proc/sys/user/max_pid_namespaces",
+      "/proc/sys/user/max_mnt_namespaces",     "/proc/sys/user/max_net_namespaces",
+      "/proc/sys/user/max_ipc_namespaces",     "/proc/sys/user/max_uts_namespaces",
+      "/proc/sys/user/max_cgroup_namespaces",  "/proc/sys/user/max_time_namespaces",
+      "/proc/sys/kernel/unprivileged_userns_clone",
+      "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"};
+  std::string marks;
+  for (const char* path : kSettings) marks += one_line(path) + ';';
+  for (const CgroupBase& base : allocations.cgroups().bases()) {
+    struct stat found{};
+    if (stat(base.folder.c_str(), &found) == 0) marks += std::to_string(found.st_ino);
+    marks += ';';
+  }
+  return marks + interpreter_fingerprint(interpreter_paths());
 }
 
 }  // namespace
+
+ProbeReport ProbeMemory::probe(Allocations& allocations) {
+  constexpr std::chrono::seconds kRemembered{60};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t failed = allocations.failed_creates();
+  std::string marks = marks_of(allocations);
+  if (report_ && now - at_ < kRemembered && failed == failed_creates_ && marks == marks_) {
+    for (ProbeItem& item : report_->items) {
+      if (item.name == kStartupItem) item.detail = startup_detail(allocations);
+    }
+    return *report_;
+  }
+  // The layers were tried when the process began.
+  if (report_) allocations.examine_layers_again();
+  ProbeReport report = probe_machine(allocations);
+  report_ = report;
+  // A trial makes the base of the control groups where there was none.
+  marks_ = marks_of(allocations);
+  failed_creates_ = failed;
+  at_ = now;
+  return report;
+}
 
 ProbeReport probe_machine(Allocations& allocations) {
   ProbeReport report;
@@ -188,7 +234,7 @@ ProbeReport probe_machine(Allocations& allocations) {
     trial.remedy = "see the layers above";
   }
   report.items.push_back(std::move(trial));
-  report.items.push_back(ProbeItem{"startup", true, startup_detail(allocations), ""});
+  report.items.push_back(ProbeItem{std::string(kStartupItem), true, startup_detail(allocations), ""});
   return report;
 }
 

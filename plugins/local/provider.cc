@@ -34,7 +34,7 @@ class LocalProvider final : public Provider {
                                                  std::string(spec.owner_tag));
   }
 
-  ProbeReport probe(Operation&) override { return probe_machine(*allocations_); }
+  ProbeReport probe(Operation&) override { return memory_.probe(*allocations_); }
 
   Scope scope(Operation&) override { return allocations_->scope(); }
 
@@ -81,6 +81,7 @@ class LocalProvider final : public Provider {
 
  private:
   std::unique_ptr<Allocations> allocations_;
+  ProbeMemory memory_;
 };
 
 }  // namespace

@@ -47,6 +47,7 @@ int hold(Allocations& allocations, const std::string& name) {
 int sweep(Allocations& allocations) {
   int swept = 0;
   for (const Listed& item : allocations.list_owned("owner", "").items) {
+    if (item.name.empty()) continue;  // somebody keeps it ready
     allocations.destroy(item.name, std::chrono::seconds(20));
     ++swept;
   }
@@ -123,7 +124,9 @@ int perform(const std::string& state_dir, const std::string& verb, const std::st
   } else if (verb == "fence") {
     say(std::to_string(static_cast<int>(allocations.fence(name).presence)));
   } else if (verb == "list") {
-    for (const Listed& item : allocations.list_owned("owner", "").items) say(item.name);
+    for (const Listed& item : allocations.list_owned("owner", "").items) {
+      if (!item.name.empty()) say(item.name);
+    }
   } else {
     return 2;
   }

@@ -105,7 +105,12 @@ TEST(Durability, WhatAKilledProviderMadeAheadEndsWithItAndIsCleanedByTheNext) {
   }
   EXPECT_EQ(templates, 1u);
   EXPECT_GT(names.size(), 2u);
-  EXPECT_TRUE(machine.allocations().list_owned("owner", "").items.empty()) << "none is an allocation";
+  const ListPage made_ahead = machine.allocations().list_owned("owner", "");
+  EXPECT_EQ(count_named(made_ahead), 0u) << "none is an allocation";
+  ASSERT_EQ(made_ahead.items.size(), names.size());
+  const std::string holder_of_all = made_ahead.items.front().holder;
+  EXPECT_NE(holder_of_all, "");
+  for (const Listed& item : made_ahead.items) EXPECT_EQ(item.holder, holder_of_all);
   holder.kill_now();
   for (const std::string& name : names) {
     EXPECT_TRUE(eventually([&] { return store.liveness(name) == Liveness::kDead; })) << name;
@@ -272,7 +277,7 @@ TEST(Durability, ManySandboxesLiveAtOnce) {
   }
   for (std::thread& runner : runners) runner.join();
   EXPECT_EQ(good, kMany);
-  EXPECT_EQ(machine.allocations().list_owned("owner", "").items.size(), 0u)
+  EXPECT_EQ(count_named(machine.allocations().list_owned("owner", "")), 0u)
       << "they were made with an empty tag";
   EXPECT_EQ(machine.allocations().list_owned("", "").items.size(), static_cast<std::size_t>(kMany));
 }

@@ -138,4 +138,9 @@ bool eventually(const std::function<bool()>& holds) {
   return true;
 }
 
+std::size_t count_named(const ListPage& page) {
+  return static_cast<std::size_t>(std::count_if(page.items.begin(), page.items.end(),
+                                                [](const Listed& item) { return !item.name.empty(); }));
+}
+
 }  // namespace berth::local

@@ -103,6 +103,9 @@ std::optional<Failure> failure_of(Action action) {
 // Asks again until it holds or a minute is over.
 bool eventually(const std::function<bool()>& holds);
 
+// How many of the listed a host has named; the others are made ahead.
+std::size_t count_named(const ListPage& page);
+
 }  // namespace berth::local
 
 #endif  // BERTH_TESTS_LOCAL_MACHINE_H_

@@ -36,13 +36,22 @@ std::vector<std::string> names_with(const std::string& state_dir, std::string_vi
 TEST(Pool, AReadySandboxIsClaimedOnceAndByItsName) {
   Machine machine(ahead(StartupChoice::kWarm));
   EXPECT_EQ(names_with(machine.state_dir(), "local-ready-").size(), 3u);
-  EXPECT_TRUE(machine.allocations().list_owned("owner", "").items.empty()) << "none is an allocation yet";
+  const ListPage ahead_of_it = machine.allocations().list_owned("owner", "");
+  ASSERT_EQ(ahead_of_it.items.size(), 3u);
+  for (const Listed& item : ahead_of_it.items) {
+    EXPECT_EQ(item.name, "") << "none is an allocation yet";
+    EXPECT_TRUE(item.ref.starts_with("local/local-ready-")) << item.ref;
+    EXPECT_TRUE(item.holder.ends_with("/" + std::to_string(getpid()))) << item.holder;
+    EXPECT_EQ(item.state, SandboxState::kReady);
+  }
+  EXPECT_TRUE(machine.allocations().list_owned("someone else", "").items.empty());
   const std::string name = Machine::fresh_name();
   CreateSpec spec;
   spec.owner_tag = "owner";
   const auto sandbox = machine.allocations().create(name, spec);
   EXPECT_EQ(sandbox->startup(), Startup::kWarm);
-  const ListPage page = machine.allocations().list_owned("owner", "");
+  ListPage page = machine.allocations().list_owned("owner", "");
+  std::erase_if(page.items, [](const Listed& item) { return item.name.empty(); });
   ASSERT_EQ(page.items.size(), 1u);
   EXPECT_EQ(page.items.front().name, name);
   EXPECT_EQ(machine.allocations().lookup(name).state, SandboxState::kReady);

@@ -281,6 +281,7 @@ Task<Answer<std::vector<Listed>>> ModelProvider::list_owned(OperationContext con
       if (resource.alive)
         answer.value.push_back({name, ref_of(name), {}, SandboxState::kReady, {}});
     }
+    answer.value.insert(answer.value.end(), cloud_.unnamed.begin(), cloud_.unnamed.end());
     return answer;
   });
 }

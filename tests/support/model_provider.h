@@ -25,6 +25,7 @@ struct Cloud {
   std::map<std::string, Resource> resources;  // by name, dead ones included
   std::map<std::string, Scope> creating;      // late creates that may still succeed
   std::set<std::string> fenced;
+  std::vector<Listed> unnamed;  // what carries the tag beside them
   std::map<std::string, int> creates_asked;      // by name
   std::map<std::string, int> deletes_in_flight;  // by name, as its hosts see it
   std::vector<std::string> log;                  // effects in order: "create NAME", ...

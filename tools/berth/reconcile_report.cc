@@ -37,6 +37,11 @@ std::string describe(const std::string& provider_id, const StrayResource& stray)
       stray.listed.holder.empty() ? "" : ", held by " + stray.listed.holder);
 }
 
+std::string describe(const std::string& provider_id, const Listed& ahead) {
+  return fmt::format("{}  waits ready at provider '{}' ({}), held by {}\n", ahead.ref, provider_id,
+                     to_string(ahead.state), ahead.holder);
+}
+
 }  // namespace
 
 void ReconcileSummary::add(const std::string& provider_id, ReconcileReport report) {
@@ -44,6 +49,7 @@ void ReconcileSummary::add(const std::string& provider_id, ReconcileReport repor
     if (intent.provider_id == provider_id) intents.push_back(std::move(intent));
   }
   for (StrayResource& stray : report.strays) strays.emplace_back(provider_id, std::move(stray));
+  for (Listed& ahead : report.made_ahead) made_ahead.emplace_back(provider_id, std::move(ahead));
   if (!report.sweep_error.empty()) problems.push_back(std::move(report.sweep_error));
 }
 
@@ -80,10 +86,20 @@ boost::json::object to_json(const ReconcileSummary& summary) {
     item["released"] = stray.released;
     strays.push_back(std::move(item));
   }
+  boost::json::array made_ahead;
+  for (const auto& [provider_id, ahead] : summary.made_ahead) {
+    boost::json::object item;
+    item["provider"] = provider_id;
+    item["ref"] = ahead.ref;
+    item["holder"] = ahead.holder;
+    item["state"] = to_string(ahead.state);
+    made_ahead.push_back(std::move(item));
+  }
   boost::json::object document;
   document["settled"] = summary.settled();
   document["intents"] = std::move(intents);
   document["unknown_resources"] = std::move(strays);
+  document["made_ahead"] = std::move(made_ahead);
   document["problems"] = boost::json::array(summary.problems.begin(), summary.problems.end());
   return document;
 }
@@ -92,9 +108,11 @@ Exit print_text(Console& console, const ReconcileSummary& summary) {
   std::string text;
   for (const ReconciledIntent& intent : summary.intents) text += describe(intent);
   for (const auto& [provider_id, stray] : summary.strays) text += describe(provider_id, stray);
+  const bool nothing = text.empty();
+  for (const auto& [provider_id, ahead] : summary.made_ahead) text += describe(provider_id, ahead);
   const Exit printed = text.empty() ? Exit::kSuccess : console.print(printable(text));
   for (const std::string& problem : summary.problems) console.error(problem);
-  if (text.empty() && summary.problems.empty()) console.note("nothing to settle");
+  if (nothing && summary.problems.empty()) console.note("nothing to settle");
   return printed;
 }
 

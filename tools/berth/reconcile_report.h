@@ -15,6 +15,7 @@ namespace berth::cli {
 struct ReconcileSummary {
   std::vector<ReconciledIntent> intents;
   std::vector<std::pair<std::string, StrayResource>> strays;  // by provider id
+  std::vector<std::pair<std::string, Listed>> made_ahead;     // likewise
   std::vector<std::string> problems;
 
   // Takes what is this provider's: what it says of another's is that one's own to say.

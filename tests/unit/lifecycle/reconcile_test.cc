@@ -153,6 +153,19 @@ TEST_F(Reconcile, TheSweepReportsWhatTheStoreDoesNotKnowAndDeletesNothing) {
   EXPECT_TRUE(story.cloud.alive("berth-stranger"));
 }
 
+TEST_F(Reconcile, TheSweepTellsWhatSomebodyKeepsReadyFromWhatNobodyDoes) {
+  story.cloud.unnamed = {{"", "pool/1", "host/7", SandboxState::kReady, {}},
+                         {"", "pool/2", "", SandboxState::kStopped, {}}};
+  ReconcileOptions options;
+  options.sweep = true;
+  const ReconcileReport report = reconcile_all(options);
+  ASSERT_EQ(report.made_ahead.size(), 1U);
+  EXPECT_EQ(report.made_ahead[0].ref, "pool/1");
+  EXPECT_EQ(report.made_ahead[0].holder, "host/7");
+  ASSERT_EQ(report.strays.size(), 1U);
+  EXPECT_EQ(report.strays[0].listed.ref, "pool/2");
+}
+
 TEST_F(Reconcile, FailuresAreRetriedWithGrowingPauses) {
   const std::string name = die_at(Slot::kRun);
   fault_at(Slot::kDestroy, OpFault::kFailedDirty);
