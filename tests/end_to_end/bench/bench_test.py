@@ -126,8 +126,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(len(set(names)), len(names))
 
     def test_programs_are_compared_with_both_neighbours(self):
-        rows = command_rows.rows_of({"python3 alone": [20], "bubblewrap": [40], "berth": [60]})
-        self.assertEqual([row.ratio["p50"] for row in rows], [3, 1.5])
+        rows = command_rows.rows_of({"python3 alone": [20], "bubblewrap": [40], "kept": [60], "alone": [120]})
+        self.assertEqual([row.ratio["p50"] for row in rows], [3, 1.5, 6, 3])
 
     def test_a_program_that_does_not_print_1_is_not_timed(self):
         with self.assertRaises(harness.NotMeasured):
