@@ -126,6 +126,7 @@ plugin::LoadRequest Host::Parts::load_request(const std::string& id) const {
   request.log_file = options.state_dir / "logs" / (id + ".log");
   request.on_log = options.on_log;
   request.worker = find_worker(options.installation);
+  request.keeping = options.keeping;
   return request;
 }
 

@@ -55,6 +55,9 @@ struct HostOptions {
   // Where packages come from for requests that name no index themselves. Its files are kept in
   // `packages` of the state folder unless it says where.
   PackageIndex packages = {};
+  // Providers that may be are loaded in a keeper, which serves this user's other hosts too. For programs
+  // that run something and end; nothing: each in a worker of this host's own.
+  std::optional<plugin::Keeping> keeping = {};
   // What users of this program name the state folder with ("--state-dir"), for errors. May be
   // empty.
   std::string state_dir_option = {};

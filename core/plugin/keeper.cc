@@ -103,6 +103,11 @@ std::string file_mark(const std::filesystem::path& path) {
                      info.st_mtim.tv_nsec);
 }
 
+bool KeeperReport::serves(const std::filesystem::path& state) const {
+  const std::string own = state_dir.string();
+  return own == state.string() || own.starts_with(state.string() + "/");
+}
+
 std::string keeper_name(const std::filesystem::path& state_dir, const std::string& provider) {
   std::string text = fmt::format("{}\n{}\n{}\n", state_dir.string(), provider, file_mark("/"));
   // What a sandbox is made from, and what it is apart from, is that of whoever makes it.
@@ -135,7 +140,7 @@ Result<std::vector<KeeperReport>> stop_keepers(const std::filesystem::path& path
   if (!folder) return stopped;
   for (const std::string& name : sockets_in(path)) {
     auto report = ask(*folder, name, kAskStatus, now() + patience);
-    if (report && !state_dir.empty() && report->state_dir != state_dir) continue;
+    if (report && !state_dir.empty() && !report->serves(state_dir)) continue;
     if (report) report = ask(*folder, name, kAskStop, now() + patience);
     if (!report && report.error().kind() == ErrorKind::kNotFound) continue;
     if (report) report->gone = wait_gone(report->pid, now() + patience);

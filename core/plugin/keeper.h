@@ -25,10 +25,13 @@ std::string keeper_name(const std::filesystem::path& state_dir, const std::strin
 struct KeeperReport {
   int pid = 0;
   std::string provider;
-  std::filesystem::path state_dir;
+  std::filesystem::path state_dir;  // the provider's own, in that of its hosts
   boost::json::object document;
   bool gone = false;    // asked to stop, and no more there
   std::string problem;  // it does not answer; nothing else of it is known then
+
+  // Whether it serves hosts of this state folder, or the provider whose own it is.
+  bool serves(const std::filesystem::path& state) const;
 };
 
 // Every keeper that listens in this folder; none when the folder is not there. Waits at most `patience`

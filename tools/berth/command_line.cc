@@ -1,3 +1,4 @@
+// The commands and their options. Long because they are all here, a short function each.
 #include "tools/berth/command_line.h"
 
 #include <fmt/format.h>
@@ -122,6 +123,8 @@ void add_run_place(CLI::App& app, RunOptions& options) {
                "a new random one)");
   add_text(app, "--turn", options.turn, "ID", "what debits are rounded over (default: the call)");
   app.add_flag("--quiet", options.quiet, "say nothing on standard error but errors");
+  app.add_flag("--no-templates", options.no_templates,
+               "use and start no keeper: load the provider for this run alone");
 }
 
 void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
@@ -410,6 +413,21 @@ void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& option
   compare.add_option("AFTER", options.compare.after, "another one")->required();
 }
 
+struct TemplatesCommands {
+  TemplatesStatusOptions status;
+  TemplatesStopOptions stop;
+};
+
+void add_templates(CLI::App& parent, Draft& draft, TemplatesCommands& options) {
+  CLI::App& group = *parent.add_subcommand("templates", "See and end what is kept ready for runs");
+  group.require_subcommand(1);
+  group.footer(std::string(kTemplatesFooter));
+  add_command(group, draft, options.status, "status", "List this user's keepers and what they have ready",
+              kTemplatesStatusFooter);
+  add_command(group, draft, options.stop, "stop", "End this user's keepers, and what they made ahead",
+              kTemplatesStopFooter);
+}
+
 void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
   CLI::App& app = add_command(parent, draft, options, "doctor",
                               "Check everything Berth needs here, and say how to mend what is missing",
@@ -479,6 +497,8 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   add_credits(root, draft, credits);
   ConformanceCommands conformance;
   add_conformance(root, draft, conformance);
+  TemplatesCommands templates;
+  add_templates(root, draft, templates);
   add_doctor(root, draft, doctor);
   add_command(root, draft, version, "version", "Print the version and what it was built with",
               kVersionFooter);

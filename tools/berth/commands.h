@@ -32,6 +32,8 @@ Task<int> list_conformance(Context& context, ConformanceListOptions options);
 Task<int> run_conformance(Context& context, ConformanceRunOptions options);
 Task<int> compare_conformance(Context& context, ConformanceCompareOptions options);
 Task<int> fuzz_conformance(Context& context, ConformanceFuzzOptions options);
+Task<int> show_templates(Context& context, TemplatesStatusOptions options);
+Task<int> stop_templates(Context& context, TemplatesStopOptions options);
 Task<int> explain_conformance(Context& context, ConformanceExplainOptions options);
 
 }  // namespace berth::cli

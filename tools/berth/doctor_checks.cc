@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/execution/execution.h"
+#include "core/plugin/keeper.h"
 #include "tools/berth/records.h"
 
 namespace berth::cli {
@@ -161,6 +163,44 @@ Task<void> check_host(Host& host, Checks& checks) {
                                     : fmt::format("opens; {} calls are unresolved or running",
                                                   open->size()),
                       open->empty() ? "" : "berth reconcile"});
+  }
+}
+
+void check_keepers(const Context& context, const Host& host, Checks& checks) {
+  constexpr Duration kAnswerPatience = std::chrono::seconds(2);
+  const auto folder = choose_keeper_dir(context.environment);
+  const auto found = folder ? plugin::ask_keepers(*folder, kAnswerPatience)
+                            : Result<std::vector<plugin::KeeperReport>>(fail(folder.error()));
+  if (!found) {
+    checks.push_back({Verdict::kNote, "host", "keeper", "none is used: " + found.error().message(),
+                      "set XDG_RUNTIME_DIR to a folder of yours with mode 700, or do without"});
+    return;
+  }
+  bool any = false;
+  for (const plugin::KeeperReport& report : *found) {
+    const bool ours = report.serves(host.state_dir());
+    if (!ours && report.problem.empty()) continue;
+    any = true;
+    checks.push_back({report.problem.empty() ? Verdict::kGood : Verdict::kNote, "host", "keeper",
+                      report.problem.empty()
+                          ? fmt::format("process {} for provider {}", report.pid, report.provider)
+                          : report.problem,
+                      report.problem.empty() ? "" : "end that process"});
+  }
+  if (!any) checks.push_back({Verdict::kGood, "host", "keeper", "none; 'berth run' starts one", {}});
+}
+
+Task<void> check_made_ahead(const HostedProvider& provider, Checks& checks) {
+  constexpr Duration kListPatience = std::chrono::seconds(20);
+  OperationContext context;
+  context.deadline = std::chrono::steady_clock::now() + kListPatience;
+  auto listed = co_await provider.services.provider.list_owned(std::move(context), provider.services.host_tag);
+  std::map<std::string, int> held;
+  for (const Listed& item : listed.value)
+    if (item.name.empty() && !item.holder.empty()) ++held[item.holder];
+  for (const auto& [holder, count] : held) {
+    checks.push_back({Verdict::kGood, "provider " + provider.loaded->manifest().id, "made ahead",
+                      fmt::format("{}, held by {}", count, holder), {}});
   }
 }
 

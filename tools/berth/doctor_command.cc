@@ -71,6 +71,7 @@ Task<void> check_provider(Context& context, Host& host, std::string id, bool run
   }
   const plugin::LoadedProvider& provider = *(*loaded)->loaded;
   check_probe(provider, checks);
+  co_await check_made_ahead(**loaded, checks);
   if (!run_programs || !provider.probe_report().usable) co_return;
   co_await check_languages(context, **loaded, host.settings().packages.any(), checks);
 }
@@ -112,6 +113,7 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
   checks.push_back({Verdict::kGood, "host", "configuration",
                     settings.file.empty() ? "none; the defaults hold" : settings.file.string(), {}});
   co_await check_host(host, checks);
+  check_keepers(context, host, checks);
   for (const std::string& id : choose_providers(options, settings, files, checks)) {
     if (context.cancellation.requested()) break;
     const bool run_programs = id == options.provider || id == settings.provider;

@@ -295,7 +295,9 @@ Task<int> list_revisions(Context& context, DocumentRevisionsOptions options) {
 }
 
 Task<int> run_document(Context& context, DocumentRunOptions options) {
-  auto host = Host::open(context);
+  auto settings = read_settings(context);
+  if (!settings) co_return report(context, settings.error());
+  auto host = Host::open(context, keeping_of(options.run, *settings, context));
   if (!host) co_return report(context, host.error());
   RunObserver observer(context, options.run.quiet);
   auto ran = co_await run_on(context, **host, options, observer);

@@ -213,6 +213,31 @@ constexpr std::string_view kCreditsStatementFooter = R"(Examples:
 Amounts are micro-dollars in jsonl and csv. Debits are rounded up to the cent,
 once per turn.)";
 
+constexpr std::string_view kTemplatesFooter = R"(Examples:
+  berth templates status
+  berth templates stop
+
+The first 'berth run' starts a keeper: a process of yours that holds the loaded
+provider for the next runs and, from the third on, ready sandboxes forked from
+an interpreter that has imported the base packages. It goes when nobody used it
+for five minutes. 'berth run --no-templates' does without; so does every run
+with "templates": {"keep": false} in the configuration, where "idle": "1m" sets
+the time. It is found in $XDG_RUNTIME_DIR/berth and answers nobody but you.)";
+
+constexpr std::string_view kTemplatesStatusFooter = R"(Examples:
+  berth templates status
+  berth templates status --json | jq '.keepers[].made_ahead'
+
+With --state-dir only the keepers of that folder. Ends with 1 when there is
+none, or one that does not answer.)";
+
+constexpr std::string_view kTemplatesStopFooter = R"(Examples:
+  berth templates stop
+  berth templates stop --state-dir /srv/berth
+
+With --state-dir only the keepers of that folder. A keeper that serves a run
+takes no other and goes with it; then this ends with 1.)";
+
 constexpr std::string_view kDoctorFooter = R"(Examples:
   berth doctor
   berth doctor --json | jq '.checks[] | select(.ok | not)'
@@ -230,6 +255,7 @@ std::string main_footer() {
   berth doctor                      what works here, what is missing
   berth document put chart.py       keep a program, to run it by its id
   berth reconcile                   after a crash: settle what was interrupted
+  berth templates stop              end what is kept ready for the next run
   berth COMMAND --help              more about one command
 
 Files:

@@ -34,6 +34,9 @@ extern const std::string_view kConformanceRunFooter;
 extern const std::string_view kConformanceFuzzFooter;
 extern const std::string_view kConformanceExplainFooter;
 extern const std::string_view kConformanceCompareFooter;
+extern const std::string_view kTemplatesFooter;
+extern const std::string_view kTemplatesStatusFooter;
+extern const std::string_view kTemplatesStopFooter;
 extern const std::string_view kDoctorFooter;
 extern const std::string_view kVersionFooter;
 

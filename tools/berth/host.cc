@@ -45,7 +45,8 @@ Tried<ProviderFiles> read_provider_files(const Context& context, const Settings&
   return files;
 }
 
-Tried<std::unique_ptr<Host>> Host::open(const Context& context) {
+Tried<std::unique_ptr<Host>> Host::open(const Context& context,
+                                        std::optional<plugin::Keeping> keeping) {
   auto settings = read_settings(context);
   if (!settings) return tl::unexpected<Failure>(std::move(settings).error());
   auto files = read_provider_files(context, *settings);
@@ -63,6 +64,7 @@ Tried<std::unique_ptr<Host>> Host::open(const Context& context) {
   options.credits = settings->credits;
   options.result_retention = settings->result_retention;
   options.packages = settings->packages;
+  options.keeping = std::move(keeping);
   options.on_log = [&console = context.console](plugin::LogLevel level, std::string_view line) {
     log_provider_line(console, level, line);
   };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,10 @@ Tried<ProviderFiles> read_provider_files(const Context& context, const Settings&
 // must be closed before it is destroyed.
 class Host {
  public:
-  // Makes the state folder and the store where they are missing.
-  static Tried<std::unique_ptr<Host>> open(const Context& context);
+  // Makes the state folder and the store where they are missing. With `keeping`, providers are loaded
+  // in a keeper where that works.
+  static Tried<std::unique_ptr<Host>> open(const Context& context,
+                                           std::optional<plugin::Keeping> keeping = {});
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;

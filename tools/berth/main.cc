@@ -88,6 +88,8 @@ struct Dispatch {
   Task<int> operator()(ConformanceCompareOptions& options) {
     return compare_conformance(context, std::move(options));
   }
+  Task<int> operator()(TemplatesStatusOptions& options) { return show_templates(context, options); }
+  Task<int> operator()(TemplatesStopOptions& options) { return stop_templates(context, options); }
 };
 
 int run_command(Invocation invocation, Console& console, const EnvironmentLookup& environment) {

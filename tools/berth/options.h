@@ -45,6 +45,7 @@ struct RunOptions {
   bool replace = false;
   bool open = false;
   bool quiet = false;
+  bool no_templates = false;
 };
 
 struct ProviderListOptions {};
@@ -150,6 +151,10 @@ struct CreditsStatementOptions {
   std::string format;  // as of receipts
 };
 
+struct TemplatesStatusOptions {};
+
+struct TemplatesStopOptions {};
+
 struct DoctorOptions {
   std::string provider;
 };
@@ -199,7 +204,7 @@ using CommandOptions =
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,
                  ConformanceRunOptions, ConformanceFuzzOptions, ConformanceExplainOptions,
-                 ConformanceCompareOptions>;
+                 ConformanceCompareOptions, TemplatesStatusOptions, TemplatesStopOptions>;
 
 }  // namespace berth::cli
 

@@ -76,6 +76,19 @@ Result<ConfigPlace> choose_config_file(const std::string& option,
   return ConfigPlace{*folder / "config.json", false};
 }
 
+Result<std::filesystem::path> choose_keeper_dir(const EnvironmentLookup& environment) {
+  // One that is named is the one that is meant, whether it can be used or not.
+  const std::string named = variable(environment, "XDG_RUNTIME_DIR");
+  if (!named.empty() && std::filesystem::path(named).is_absolute()) {
+    return std::filesystem::path(named) / "berth";
+  }
+  const std::filesystem::path usual = fmt::format("/run/user/{}", geteuid());
+  std::error_code error;
+  if (std::filesystem::is_directory(usual, error)) return usual / "berth";
+  if (geteuid() == 0) return std::filesystem::path("/run/berth-keeper");
+  return fail(ErrorKind::kNotFound, "there is no runtime folder of this user: XDG_RUNTIME_DIR is not set");
+}
+
 std::string user_name() {
   std::string name = user_entry().name;
   return name.empty() ? fmt::format("uid-{}", geteuid()) : name;

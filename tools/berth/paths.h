@@ -24,6 +24,10 @@ struct ConfigPlace {
 Result<ConfigPlace> choose_config_file(const std::string& option,
                                        const EnvironmentLookup& environment);
 
+// Where keepers are found: $XDG_RUNTIME_DIR/berth, /run/user/UID/berth where the variable is not set, and
+// for root without either /run/berth-keeper. kNotFound when there is no such place: then none is used.
+Result<std::filesystem::path> choose_keeper_dir(const EnvironmentLookup& environment);
+
 // The name of the user this process runs as; "uid-N" when the system has no name for it.
 std::string user_name();
 

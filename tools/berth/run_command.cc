@@ -52,7 +52,7 @@ class Run {
     if (!options_.stream.empty()) events_.emplace(event_subject(*request));
     context_.watch_signals();
     const std::string title = request->title;
-    auto host = Host::open(context_);
+    auto host = Host::open(context_, keeping_of(options_, *settings, context_));
     if (!host) co_return tl::unexpected<Failure>(host.error());
 
     RunObserver observer(context_, options_.quiet, events_ ? &*events_ : nullptr);

@@ -36,6 +36,14 @@ ExecutionRequest request_settings(const RunOptions& options, const Settings& set
   return request;
 }
 
+std::optional<plugin::Keeping> keeping_of(const RunOptions& options, const Settings& settings,
+                                          const Context& context) {
+  if (options.no_templates || !settings.keep_templates) return std::nullopt;
+  auto folder = choose_keeper_dir(context.environment);
+  if (!folder) return std::nullopt;
+  return plugin::Keeping{std::move(*folder), settings.keeper_idle};
+}
+
 Task<Tried<ExecutionResult>> execute_on(Host& host, Context& context,
                                         const std::string& provider_id, ExecutionRequest request,
                                         RunObserver& observer) {

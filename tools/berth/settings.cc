@@ -145,6 +145,8 @@ Result<Settings> parse_settings(std::string_view document) {
          return read_package_settings(from, path, settings.packages);
        }},
       {"documents", nested({{"run", truth(settings.run_documents)}})},
+      {"templates", nested({{"keep", truth(settings.keep_templates)},
+                            {"idle", measured(settings.keeper_idle, parse_duration)}})},
   };
   object mine;
   object of_registry;

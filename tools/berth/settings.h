@@ -8,6 +8,7 @@
 //     "retention": {"results": "30d"},      recorded results, which replays are answered from
 //     "billing": {"kind": "credits", "initialGrantMicroUsd": 500000},
 //     "documents": {"run": true},           whether saved documents may be run
+//     "templates": {"keep": true, "idle": "5m"},  whether runs share a keeper, and how long it stays
 //     "python": {"indexUrl": ...},         see package_settings.h
 //     "providers": {...}, "requireLock": ..., "requireSignature": ..., "trustedKeys": {...}
 //   }
@@ -42,6 +43,8 @@ struct Settings {
   Duration result_retention = std::chrono::days(30);
   std::optional<CreditsConfig> credits;  // nothing: usage is recorded, nothing is debited
   bool run_documents = true;
+  bool keep_templates = true;
+  Duration keeper_idle = std::chrono::minutes(5);
   PackageIndex packages;
   registry::HostConfiguration registry;
 };

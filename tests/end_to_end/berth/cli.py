@@ -83,7 +83,9 @@ class BerthCase(unittest.TestCase):
 
     def environment(self, **more):
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        return {**kept, "HOME": str(self.folder), "BERTH_STATE_DIR": str(self.state), **more}
+        # No keeper outlives a test by chance: there is no such folder unless a test makes it.
+        return {**kept, "HOME": str(self.folder), "BERTH_STATE_DIR": str(self.state),
+                "XDG_RUNTIME_DIR": str(self.folder / "runtime"), **more}
 
     def file(self, name, text):
         path = self.work / name

@@ -14,7 +14,8 @@ COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider",
             ["conformance", "fuzz"], ["conformance", "explain"], ["conformance", "compare"], ["intents"],
             ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
-            ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"]]
+            ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"],
+            ["templates", "status"], ["templates", "stop"]]
 MANUAL = Path(__file__).parents[3] / "tools" / "berth" / "man" / "berth.1"
 README = Path(__file__).parents[3] / "README.md"
 SHARED = ("--json", "--state-dir", "--config", "--help")
@@ -23,7 +24,8 @@ HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
 
 class Help(BerthCase):
     def test_every_command_explains_itself_with_examples_in_eighty_columns(self):
-        for command in [[], ["provider"], ["conformance"], ["session"], ["document"], ["credits"], *COMMANDS]:
+        for command in [[], ["provider"], ["conformance"], ["session"], ["document"], ["credits"], ["templates"],
+                        *COMMANDS]:
             with self.subTest(command=command):
                 done = self.berth(*command, "--help")
                 self.assertIn("Example", done.stdout)
