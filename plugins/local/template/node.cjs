@@ -16,7 +16,7 @@ const { Writable } = require("node:stream");
 
 const FOLDER = __dirname;
 // Those this has been tried with. What another one keeps to itself nobody knows.
-const KNOWN_MAJORS = [18, 20, 22, 24, 26];
+const KNOWN_MAJORS = [20, 22, 24, 26];
 const MODULES = ["assert", "async_hooks", "buffer", "child_process", "events", "fs/promises", "http", "https",
   "os", "perf_hooks", "querystring", "readline", "stream/promises", "string_decoder", "timers/promises", "tty",
   "url", "util", "worker_threads", "zlib"];
