@@ -105,6 +105,8 @@ int perform(const std::string& state_dir, const std::string& verb, const std::st
   const char* const startup = std::getenv("BERTH_LOCAL_STARTUP");
   const bool ahead = verb == "warm" || (startup != nullptr && std::string(startup) == "template");
   config.startup = ahead && verb != "sweep" ? StartupChoice::kTemplate : StartupChoice::kCold;
+  // One template: not every machine has a Node.js that is known to fork.
+  config.templates[index_of(Interpreter::kNode)] = false;
   Allocations allocations(config, state_dir, "owner");
   if (verb == "warm") {
     if (!allocations.pool().await_full(std::chrono::minutes(2))) return 1;

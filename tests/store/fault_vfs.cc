@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <string_view>
+#include <utility>
 
 namespace berth::test {
 namespace {
@@ -17,6 +18,8 @@ struct Faults {
   int times = 0;
   int failed = 0;
   int made[2] = {0, 0};
+  int shared_locks_left = 0;
+  std::function<void()> before_shared_lock;
 };
 Faults& faults() {
   static Faults all;
@@ -32,6 +35,13 @@ int fault_of(FileCall call) {
   if (all.times > 0) --all.times;
   ++all.failed;
   return all.code;
+}
+
+std::function<void()> due_before_shared_lock() {
+  Faults& all = faults();
+  const std::lock_guard lock(all.mutex);
+  if (all.shared_locks_left == 0 || --all.shared_locks_left > 0) return nullptr;
+  return std::exchange(all.before_shared_lock, nullptr);
 }
 
 sqlite3_vfs* real_vfs = nullptr;
@@ -67,7 +77,12 @@ int on_sync(sqlite3_file* f, int flags) {
 int on_file_size(sqlite3_file* f, sqlite3_int64* bytes) {
   return real(f)->pMethods->xFileSize(real(f), bytes);
 }
-int on_lock(sqlite3_file* f, int level) { return real(f)->pMethods->xLock(real(f), level); }
+int on_lock(sqlite3_file* f, int level) {
+  if (level == SQLITE_LOCK_SHARED) {
+    if (const auto what = due_before_shared_lock()) what();
+  }
+  return real(f)->pMethods->xLock(real(f), level);
+}
 int on_unlock(sqlite3_file* f, int level) { return real(f)->pMethods->xUnlock(real(f), level); }
 int on_check_lock(sqlite3_file* f, int* out) {
   return real(f)->pMethods->xCheckReservedLock(real(f), out);
@@ -130,6 +145,13 @@ void FaultVfs::arm(FileCall call, int code, int times) {
 }
 
 void FaultVfs::disarm() { arm(FileCall::kWrite, SQLITE_OK, 0); }
+
+void FaultVfs::before_shared_lock(int nth, std::function<void()> what) {
+  Faults& all = faults();
+  const std::lock_guard lock(all.mutex);
+  all.shared_locks_left = nth;
+  all.before_shared_lock = std::move(what);
+}
 
 int FaultVfs::failed() {
   Faults& all = faults();

@@ -4,6 +4,7 @@
 #ifndef BERTH_TESTS_STORE_FAULT_VFS_H_
 #define BERTH_TESTS_STORE_FAULT_VFS_H_
 
+#include <functional>
 #include <string>
 
 namespace berth::test {
@@ -19,6 +20,9 @@ class FaultVfs {
   // negative: all of them until disarm.
   static void arm(FileCall call, int code, int times);
   static void disarm();
+  // Runs `what` once, before the `nth` shared lock from now on of a database opened through this VFS: what
+  // another process may do between two reads.
+  static void before_shared_lock(int nth, std::function<void()> what);
   // How many calls have failed since arm.
   static int failed();
   // How many calls of this kind on a log there were, failed ones too, since the process began.

@@ -254,8 +254,13 @@ std::span<const Migration> migrations() { return kMigrations; }
 Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
                                                   std::span<const Migration> steps) {
   BERTH_TRY(auto connection, Connection::open(std::move(options)));
-  BERTH_TRY(const bool is_new, is_empty(*connection));
-  BERTH_CHECK_OK(connection->use_wal(is_new));
+  // Of one moment: another process may be making the store meanwhile.
+  BERTH_CHECK_OK(connection->run("BEGIN"));
+  const Result<bool> is_new = is_empty(*connection);
+  const Status ended = connection->idle() ? Status() : connection->run("ROLLBACK");
+  if (!is_new) return fail(is_new.error());
+  BERTH_CHECK_OK(ended);
+  BERTH_CHECK_OK(connection->use_wal(*is_new));
   BERTH_CHECK_OK(migrate(*connection, steps));
   return connection;
 }

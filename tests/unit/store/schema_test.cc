@@ -1,4 +1,5 @@
 // Opening files: new, old, newer, foreign, broken, forbidden; and what the schema itself refuses.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <iterator>
 
 #include "core/store/sqlite/schema.h"
+#include "tests/store/fault_vfs.h"
 #include "tests/store/good_run.h"
 #include "tests/store/support.h"
 
@@ -145,6 +147,23 @@ TEST_F(Schema, OpeningAStoreAgainWritesNothing) {
   make_store_with_a_run();
   const auto store = test::open_store({.path = path()});
   EXPECT_EQ(std::filesystem::file_size(path().string() + "-wal"), 0u);
+}
+
+TEST_F(Schema, AStoreThatAnotherProcessMakesWhileThisOneOpensItIsOpened) {
+  int times_made = 0;
+  for (int nth = 1; nth <= 6; ++nth) {
+    const auto path = folder / fmt::format("berth-{}.db", nth);
+    bool came = false;
+    test::FaultVfs::before_shared_lock(nth, [&] {
+      came = true;
+      EXPECT_TRUE(SqliteStore::open({.path = path}));
+    });
+    const auto store = SqliteStore::open({.path = path, .vfs = test::FaultVfs::name()});
+    EXPECT_TRUE(store) << "made before lock " << nth << ": " << store.error().message();
+    times_made += came ? 1 : 0;
+  }
+  test::FaultVfs::before_shared_lock(0, nullptr);
+  EXPECT_GE(times_made, 3);
 }
 
 TEST_F(Schema, ADamagedStoreSaysWhatToDo) {
