@@ -176,12 +176,16 @@ def serve():
 
 
 def rehearse(end, packages, site):
+    # Its end takes names apart and its steps leave some: none of that may be the program's own module.
+    main = sys.modules["__main__"]
+    stand_in = type(sys)("__main__")
+    vars(stand_in).update(vars(main))
+    sys.modules["__main__"] = stand_in
     site.rehearse()
     stream = sys.stdout
     with open(os.devnull, "w") as sys.stdout:
         interpreter.run_text(FIRST_STEPS)
     sys.stdout = stream
-    main = sys.modules["__main__"]
     end.begin(packages)
     end.exit_code()
     end.take_apart()

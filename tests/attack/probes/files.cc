@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -57,9 +58,11 @@ void race_file_transfer() {
   if (swapper == 0) {
     while (true) renameat2(AT_FDCWD, "swapped", AT_FDCWD, "elsewhere", RENAME_EXCHANGE);
   }
+  // Long enough that the other process has its turns on a busy machine too.
   bool reached = false;
-  constexpr int kRounds = 400;
-  for (int i = 0; i < kRounds && !reached; ++i) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  constexpr int kRoundsMax = 1'000'000;
+  for (int i = 0; i < kRoundsMax && !reached && std::chrono::steady_clock::now() < end; ++i) {
     reached = reads_from_outside(std::string(folder) + "/swapped/marker");
   }
   kill(swapper, SIGKILL);
