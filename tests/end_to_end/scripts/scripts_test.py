@@ -228,6 +228,14 @@ class Test(ScriptTest):
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 1 not run")
         self.assertEqual(done.returncode, 0)
 
+    def test_a_test_that_leaves_for_want_of_a_network_says_why_and_is_not_counted(self):
+        left = '<skipped message="SKIP_RETURN_CODE=77"/><system-out>begins\nnpm is out of reach</system-out>'
+        self.set("report", REPORT.replace('status="fail"><failure message=""/>', f'status="notrun">{left}'))
+        done = self.run_script("tools/test")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 1 not run")
+        self.assertIn("d did not run: npm is out of reach", done.stderr)
+        self.assertEqual(done.returncode, 0)
+
     def test_tests_of_which_all_are_left_out_have_not_passed(self):
         self.set("report", REPORT.replace('status="fail"', 'status="disabled"').replace("run", "disabled"))
         self.assertEqual(self.run_script("tools/test").returncode, 1)
