@@ -218,8 +218,8 @@ CallEnd Call::retained(const Error& error, std::string_view what) const {
 CallEnd Call::settled(Settlement settlement, std::string message) {
   CallEnd end;
   end.intent_name = name_;
-  end.receipt = progress_->receipt();
-  end.document = progress_->intent().result;
+  end.receipt = progress_->take_receipt();
+  end.document = progress_->take_result();
   end.message = message;
   switch (settlement) {
     case Settlement::kCompleted:

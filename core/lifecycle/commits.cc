@@ -12,123 +12,122 @@ namespace berth {
 namespace {
 
 // A commit's inputs and outputs. Lives until both the coroutine and the store have done with it.
+// What a run of the unit needs is allocated before it, on the caller's thread: the store's thread
+// serves everyone, and memory that one thread takes and another gives back makes both wait.
 struct ProgressJob {
   // Inputs.
-  std::string name;
-  std::uint64_t known_revision = 0;
+  Intent known;  // as last known to be committed
   std::vector<Step> steps;
   std::size_t maybe_stored =
       0;  // the first so many steps: their earlier commit's outcome is unknown
   Pricing pricing;
   // Outputs, written afresh by every run of the unit.
-  Intent intent;
+  Intent intent;  // at first the same as `known`
   Effects effects;
-  std::optional<Receipt> receipt;
+  // The receipt of a step as this commit wrote it, or one that was recorded already.
+  Receipt* recorded = nullptr;
+  std::optional<Receipt> earlier;
   bool refused = false;  // by the rules, not by the store
 
   Status run(Transaction& transaction);
-  Status apply(Transaction& transaction, const Step& step);
-  Status settle(Transaction& transaction, const Step& step, Effects step_effects);
-  Status read_receipt(Transaction& transaction);
+  Status start(Transaction& transaction, std::uint64_t stored_revision);
+  Status apply(Transaction& transaction, Step& step);
+  Status settle(Transaction& transaction, Step& step, Effects step_effects);
+
+  bool begun = false;
+  std::vector<JournalLine> lines;
 };
 
 Status ProgressJob::run(Transaction& transaction) {
   effects = {};
-  receipt.reset();
+  recorded = nullptr;
+  earlier.reset();
   refused = false;
-  BERTH_TRY(std::optional<Intent> stored, transaction.intent(name));
-  const std::uint64_t stored_revision = stored ? stored->revision : 0;
-  refused = stored_revision < known_revision || stored_revision - known_revision > maybe_stored;
-  if (!stored) return fail(ErrorKind::kNotFound, fmt::format("intent '{}' is not stored", name));
+  BERTH_TRY(const std::optional<std::uint64_t> stored, transaction.revision_of(known.name));
+  const std::uint64_t stored_revision = stored.value_or(0);
+  refused = stored_revision < known.revision || stored_revision - known.revision > maybe_stored;
+  if (!stored)
+    return fail(ErrorKind::kNotFound, fmt::format("intent '{}' is not stored", known.name));
   if (refused)
     return fail(ErrorKind::kConflict,
-                fmt::format("intent '{}' was changed by another (revision {}, expected {})", name,
-                            stored_revision, known_revision));
-  intent = std::move(*stored);
-  for (std::size_t i = stored_revision - known_revision; i < steps.size(); ++i)
+                fmt::format("intent '{}' was changed by another (revision {}, expected {})",
+                            known.name, stored_revision, known.revision));
+  BERTH_CHECK_OK(start(transaction, stored_revision));
+  for (std::size_t i = stored_revision - known.revision; i < steps.size(); ++i)
     BERTH_CHECK_OK(apply(transaction, steps[i]));
-  if (stored_revision != known_revision && !receipt) BERTH_CHECK_OK(read_receipt(transaction));
+  if (stored_revision != known.revision && recorded == nullptr) {
+    // An earlier commit whose outcome was not known had recorded it.
+    BERTH_TRY(earlier, transaction.receipt(known.name));
+    if (earlier) recorded = &*earlier;
+  }
   if (intent.revision == stored_revision) return {};
   return transaction.update_intent(intent, stored_revision);
 }
 
-// An earlier commit whose outcome was not known had recorded it.
-Status ProgressJob::read_receipt(Transaction& transaction) {
-  BERTH_TRY(receipt, transaction.receipt(name));
+// Every commit raises the revision, so the same one means the same intent.
+Status ProgressJob::start(Transaction& transaction, std::uint64_t stored_revision) {
+  const bool again = std::exchange(begun, true);
+  if (stored_revision == known.revision) {
+    if (again) intent = known;
+    return {};
+  }
+  BERTH_TRY(std::optional<Intent> stored, transaction.intent(known.name));
+  intent = std::move(stored).value();
   return {};
 }
 
-Status ProgressJob::apply(Transaction& transaction, const Step& step) {
+Status ProgressJob::apply(Transaction& transaction, Step& step) {
   Effects step_effects;
+  lines.clear();
   for (const Event& event : step.events) {
     const IntentState from = intent.state;
-    Result<Transition> made = transition(std::move(intent), event);
+    const Result<Effects> made = advance(intent, event);
     if (!made) {
       refused = true;
-      return fail(std::move(made).error());
+      return fail(made.error());
     }
-    intent = std::move(made->intent);
-    step_effects.add(made->effects);
-    BERTH_CHECK_OK(transaction.append_journal(
-        {name, from, intent.state, std::string(to_string(event.kind)), event.evidence, event.at}));
+    step_effects.add(*made);
+    lines.push_back({from, intent.state, to_string(event.kind), event.evidence, event.at});
   }
+  BERTH_CHECK_OK(transaction.append_lines(intent.name, lines));
   if (!step.stage.empty()) intent.last_stage = step.stage;
   intent.revision += 1;
   effects.add(step_effects);
   return settle(transaction, step, step_effects);
 }
 
-Status ProgressJob::settle(Transaction& transaction, const Step& step, Effects step_effects) {
-  const bool known = step_effects.has(Effect::kSettleReceipt) || step.settle_now;
-  if (!known && !step_effects.has(Effect::kSuspend)) return {};
-  Receipt made = step.settling.draft;
-  made.name = intent.name;
-  made.owner = intent.key.owner;
-  made.session = intent.key.session;
-  made.call = intent.key.call;
-  made.turn = intent.turn;
-  made.provider_id = intent.provider_id;
-  made.provider_version = intent.provider_version;
-  made.provider_digest = intent.provider_digest;
-  made.scope = intent.scope;
-  made.recorded_at = intent.updated_at;
-  made.settled_at = intent.updated_at;
-  made.settlement = known ? step.settling.settlement : Settlement::kUncertain;
-  if (known) {
-    made.cost = cost_of(made.settlement, pricing.price);
-  } else {
-    made.cost.reset();
-  }
-  BERTH_TRY(receipt, record_receipt(transaction, pricing.billing, std::move(made)));
-  if (known && !step.settling.last_error.empty()) intent.last_error = step.settling.last_error;
-  // What is kept for replays is what the caller was told, so a settled call gains no result later.
-  const bool told = receipt->settlement == step.settling.settlement;
-  if (known && told && step.settling.result) intent.result = step.settling.result;
-  return {};
+// What a receipt says of its intent, which nothing changes any more.
+void identify(Receipt& receipt, const Intent& intent) {
+  receipt.name = intent.name;
+  receipt.owner = intent.key.owner;
+  receipt.session = intent.key.session;
+  receipt.call = intent.key.call;
+  receipt.turn = intent.turn;
+  receipt.provider_id = intent.provider_id;
+  receipt.provider_version = intent.provider_version;
+  receipt.provider_digest = intent.provider_digest;
+  receipt.scope = intent.scope;
 }
 
-Status insert_reserved(Transaction& transaction, const ReserveRequest& request, Intent& intent) {
-  intent = request.intent;
-  Event dispatch;
-  dispatch.kind = EventKind::kDispatch;
-  dispatch.at = intent.created_at;
-  if (request.dispatch) {
-    BERTH_TRY(Transition made, transition(std::move(intent), dispatch));
-    intent = std::move(made.intent);
-  }
-  intent.revision = 1;
-  // Before its journal: the lines refer to the intent.
-  BERTH_CHECK_OK(transaction.insert_intent(intent));
-  BERTH_CHECK_OK(
-      transaction.append_journal({intent.name, IntentState::kIntended, IntentState::kIntended,
-                                  "reserve", intent.holder.host_id, intent.created_at}));
-  if (!request.dispatch) return {};
-  return transaction.append_journal({intent.name,
-                                     IntentState::kIntended,
-                                     intent.state,
-                                     std::string(to_string(dispatch.kind)),
-                                     {},
-                                     dispatch.at});
+Status ProgressJob::settle(Transaction& transaction, Step& step, Effects step_effects) {
+  const bool known_cost = step_effects.has(Effect::kSettleReceipt) || step.settle_now;
+  if (!known_cost && !step_effects.has(Effect::kSuspend)) return {};
+  // Written anew at each run; the evidence in it stays.
+  Receipt& made = step.settling.draft;
+  if (made.name.empty()) identify(made, intent);
+  made.recorded_at = intent.updated_at;
+  made.settled_at = intent.updated_at;
+  made.settlement = known_cost ? step.settling.settlement : Settlement::kUncertain;
+  made.cost.reset();
+  if (known_cost) made.cost = cost_of(made.settlement, pricing.price);
+  BERTH_TRY(earlier, record_receipt(transaction, pricing.billing, made));
+  recorded = earlier ? &*earlier : &made;
+  if (known_cost && !step.settling.last_error.empty())
+    intent.last_error = step.settling.last_error;
+  // What is kept for replays is what the caller was told, so a settled call gains no result later.
+  const bool told = recorded->settlement == step.settling.settlement;
+  if (known_cost && told && step.settling.result) intent.result = step.settling.result;
+  return {};
 }
 
 Status check_scope(Transaction& transaction, const Intent& intent) {
@@ -154,13 +153,14 @@ Status check_session(Transaction& transaction, const Intent& intent) {
 
 }  // namespace
 
-Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing, Receipt receipt) {
+Result<std::optional<Receipt>> record_receipt(Transaction& transaction, const Billing* billing,
+                                              const Receipt& receipt) {
   BERTH_TRY(std::optional<Receipt> earlier, transaction.receipt(receipt.name));
   if (!earlier) {
     BERTH_CHECK_OK(transaction.insert_receipt(receipt));
     if (receipt.cost && billing != nullptr)
       BERTH_CHECK_OK(billing->debit(transaction.ledger(), receipt));
-    return receipt;
+    return std::optional<Receipt>();
   }
   if (earlier->owner != receipt.owner || earlier->session != receipt.session ||
       earlier->call != receipt.call)
@@ -172,29 +172,37 @@ Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing,
                 fmt::format("receipt '{}' is recorded with {}, not {}", receipt.name,
                             earlier->cost->to_string(), receipt.cost->to_string()));
   // A known receipt stands: later news never raises or lowers it.
-  if (earlier->cost || !receipt.cost) return std::move(*earlier);
-  receipt.recorded_at = earlier->recorded_at;
-  BERTH_CHECK_OK(transaction.settle_receipt(receipt));
-  if (billing != nullptr) BERTH_CHECK_OK(billing->debit(transaction.ledger(), receipt));
-  return receipt;
+  if (earlier->cost || !receipt.cost) return earlier;
+  Receipt settled = receipt;
+  settled.recorded_at = earlier->recorded_at;
+  BERTH_CHECK_OK(transaction.settle_receipt(settled));
+  if (billing != nullptr) BERTH_CHECK_OK(billing->debit(transaction.ledger(), settled));
+  return std::optional<Receipt>(std::move(settled));
 }
 
 Task<Result<Effects>> Progress::commit(Store& store, Pricing pricing, Step step) {
   auto job = std::make_shared<ProgressJob>();
-  job->name = known_.name;
-  job->known_revision = known_.revision;
+  job->intent = known_;
+  job->known = std::move(known_);
   job->steps = std::move(pending_);
   job->maybe_stored = job->steps.size();
   const bool has_step = !step.events.empty();
   for (const Event& event : step.events) {
     if (!event.ref.empty()) ref_ = event.ref;
   }
-  if (has_step) job->steps.push_back(std::move(step));
+  if (has_step) {
+    job->lines.reserve(step.events.size());
+    job->intent.ref.reserve(ref_.size());
+    if (step.events.back().kind == EventKind::kDeleteConfirmed)
+      identify(step.settling.draft, job->intent);
+    job->steps.push_back(std::move(step));
+  }
   job->pricing = pricing;
   pending_.clear();
   UnitOfWork work = [job](Transaction& transaction) { return job->run(transaction); };
   const Status status = co_await store.commit(std::move(work));
   if (!status) {
+    known_ = std::move(job->known);
     // Never dropped for a fault of the store: it is not known what was written.
     pending_ = std::move(job->steps);
     const bool refused = job->refused && status.error().kind() != ErrorKind::kUnknownOutcome;
@@ -202,40 +210,87 @@ Task<Result<Effects>> Progress::commit(Store& store, Pricing pricing, Step step)
     co_return fail(status.error());
   }
   known_ = std::move(job->intent);
-  if (job->receipt) receipt_ = std::move(job->receipt);
+  if (job->recorded != nullptr) receipt_ = std::move(*job->recorded);
   co_return job->effects;
 }
 
-Task<Result<Reserved>> reserve(Store& store, Pricing pricing, ReserveRequest request) {
-  struct Job {
-    ReserveRequest request;
-    Pricing pricing;
-    Reserved reserved;
-  };
-  auto job = std::make_shared<Job>();
-  job->request = std::move(request);
-  job->pricing = pricing;
-  UnitOfWork work = [job](Transaction& transaction) -> Status {
-    job->reserved = {};
-    const Intent& intent = job->request.intent;
-    BERTH_TRY(job->reserved.earlier, transaction.intent_of_call(intent.key));
-    if (job->reserved.earlier) {
-      BERTH_TRY(job->reserved.receipt, transaction.receipt(job->reserved.earlier->name));
+namespace {
+
+// Also lives until both have done with it.
+struct ReserveJob {
+  Intent intent;  // as it is stored
+  std::vector<JournalLine> lines;
+  Pricing pricing;
+  // Outputs.
+  bool inserted = false;
+  Reserved reserved;
+
+  Status run(Transaction& transaction);
+  Status admit(Transaction& transaction);
+};
+
+Status ReserveJob::run(Transaction& transaction) {
+  inserted = false;
+  reserved = {};
+  // Without billing, asking what speaks against it changes nothing. So a new call, as most are, is not
+  // looked for before it is written.
+  bool written = false;
+  Status admitted;
+  if (pricing.billing == nullptr) {
+    admitted = admit(transaction);
+    if (admitted) {
+      BERTH_TRY(written, transaction.insert_new_intent(intent));
+    }
+  }
+  if (!written) {
+    // Above all that speaks against it: a call that exists is answered with what became of it.
+    BERTH_TRY(reserved.earlier, transaction.intent_of_call(intent.key));
+    if (reserved.earlier) {
+      BERTH_TRY(reserved.receipt, transaction.receipt(reserved.earlier->name));
       return {};
     }
-    BERTH_CHECK_OK(check_session(transaction, intent));
-    BERTH_CHECK_OK(check_scope(transaction, intent));
-    if (const Billing* billing = job->pricing.billing; billing != nullptr)
-      BERTH_CHECK_OK(billing->admit(transaction.ledger(), intent.key.owner, intent.created_at));
-    Intent reserved;
-    BERTH_CHECK_OK(insert_reserved(transaction, job->request, reserved));
-    job->reserved.intent = std::move(reserved);
-    return {};
-  };
+    BERTH_CHECK_OK(admitted);
+    if (pricing.billing != nullptr) BERTH_CHECK_OK(admit(transaction));
+    BERTH_CHECK_OK(transaction.insert_intent(intent));
+  }
+  // After the intent: the lines refer to it.
+  BERTH_CHECK_OK(transaction.append_lines(intent.name, lines));
+  inserted = true;
+  return {};
+}
+
+Status ReserveJob::admit(Transaction& transaction) {
+  BERTH_CHECK_OK(check_session(transaction, intent));
+  BERTH_CHECK_OK(check_scope(transaction, intent));
+  if (pricing.billing == nullptr) return {};
+  return pricing.billing->admit(transaction.ledger(), intent.key.owner, intent.created_at);
+}
+
+}  // namespace
+
+Task<Result<Reserved>> reserve(Store& store, Pricing pricing, ReserveRequest request) {
+  auto job = std::make_shared<ReserveJob>();
+  job->pricing = pricing;
+  Intent& intent = job->intent;
+  intent = std::move(request.intent);
+  intent.revision = 1;
+  job->lines.push_back({IntentState::kIntended, IntentState::kIntended, "reserve",
+                        intent.holder.host_id, intent.created_at});
+  if (request.dispatch) {
+    Event dispatch;
+    dispatch.kind = EventKind::kDispatch;
+    dispatch.at = intent.created_at;
+    const Result<Effects> dispatched = advance(intent, dispatch);
+    if (!dispatched) co_return fail(dispatched.error());
+    job->lines.push_back({IntentState::kIntended, intent.state, to_string(dispatch.kind), {},
+                          intent.created_at});
+  }
+  UnitOfWork work = [job](Transaction& transaction) { return job->run(transaction); };
   const Status status = co_await store.commit(std::move(work));
   if (!status && status.error().kind() != ErrorKind::kUnknownOutcome)
     co_return fail(status.error());
   if (!status) job->reserved.unknown = status.error();
+  if (job->inserted) job->reserved.intent = std::move(job->intent);
   co_return std::move(job->reserved);
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/accounting/billing.h"
@@ -58,6 +59,9 @@ class Progress {
   const std::string& ref() const { return ref_; }
   // The receipt that the last commit recorded, found or settled.
   const std::optional<Receipt>& receipt() const { return receipt_; }
+  // The same for who needs neither any more.
+  std::optional<Receipt> take_receipt() { return std::exchange(receipt_, std::nullopt); }
+  std::optional<std::string> take_result() { return std::exchange(known_.result, std::nullopt); }
 
  private:
   Intent known_;
@@ -67,8 +71,10 @@ class Progress {
 };
 
 // Records the receipt once: the first time it is inserted, later it may only turn from unknown to
-// known cost. Posts the debit when the cost becomes known. Returns what is recorded.
-Result<Receipt> record_receipt(Transaction& transaction, const Billing* billing, Receipt receipt);
+// known cost. Posts the debit when the cost becomes known. Returns what is recorded, where that is
+// not the receipt as given.
+Result<std::optional<Receipt>> record_receipt(Transaction& transaction, const Billing* billing,
+                                              const Receipt& receipt);
 
 struct ReserveRequest {
   Intent intent;         // INTENDED, complete

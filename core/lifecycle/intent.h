@@ -79,6 +79,15 @@ struct JournalEntry {
   WallTime at;
 };
 
+// The same of an intent that is named beside it, to be written. Its texts belong to the caller.
+struct JournalLine {
+  IntentState from = IntentState::kIntended;
+  IntentState to = IntentState::kIntended;
+  std::string_view event;
+  std::string_view evidence;
+  WallTime at;
+};
+
 enum class SessionState { kOpen, kRetiring, kRetired };
 // "open", "retiring", "retired"
 std::string_view to_string(SessionState state);

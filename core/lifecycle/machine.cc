@@ -184,7 +184,7 @@ bool is_about(const Intent& intent, const Event& event) { return mismatch(intent
 
 bool is_defined(IntentState state, EventKind kind) { return target(state, kind).has_value(); }
 
-Result<Transition> transition(Intent intent, const Event& event) {
+Result<Effects> advance(Intent& intent, const Event& event) {
   if (std::optional<Error> error = refusal(intent, event)) return fail(std::move(*error));
   const IntentState before = intent.state;
   intent.state = target(before, event.kind).value_or(natural_target(before, event.kind));
@@ -252,6 +252,11 @@ Result<Transition> transition(Intent intent, const Event& event) {
       intent.result.reset();
       break;
   }
+  return effects;
+}
+
+Result<Transition> transition(Intent intent, const Event& event) {
+  BERTH_TRY(const Effects effects, advance(intent, event));
   return Transition{std::move(intent), effects};
 }
 

@@ -84,6 +84,8 @@ struct Transition {
 // kRefused with the guard's reason when the event is not legal for this intent now. The revision is
 // left alone: it counts commits.
 Result<Transition> transition(Intent intent, const Event& event);
+// The same in place; an intent whose event is refused is as it was.
+Result<Effects> advance(Intent& intent, const Event& event);
 
 // Whether the state table has a cell for this event; without one the machine refuses.
 bool is_defined(IntentState state, EventKind kind);

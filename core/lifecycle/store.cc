@@ -2,6 +2,28 @@
 
 namespace berth {
 
+Result<std::optional<std::uint64_t>> Transaction::revision_of(std::string_view name) {
+  BERTH_TRY(const std::optional<Intent> stored, intent(name));
+  if (!stored) return std::optional<std::uint64_t>();
+  return std::optional(stored->revision);
+}
+
+Result<bool> Transaction::insert_new_intent(const Intent& wanted) {
+  BERTH_TRY(const std::optional<Intent> same_call, intent_of_call(wanted.key));
+  if (same_call) return false;
+  BERTH_TRY(const std::optional<Intent> same_name, intent(wanted.name));
+  if (same_name) return false;
+  BERTH_CHECK_OK(insert_intent(wanted));
+  return true;
+}
+
+Status Transaction::append_lines(std::string_view name, std::span<const JournalLine> lines) {
+  for (const JournalLine& line : lines)
+    BERTH_CHECK_OK(append_journal({std::string(name), line.from, line.to, std::string(line.event),
+                                   std::string(line.evidence), line.at}));
+  return {};
+}
+
 Result<std::optional<Intent>> Transaction::unresolved_in_other_scope(std::string_view provider_id,
                                                                      const Scope& scope) {
   IntentFilter filter;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ class Transaction {
   virtual ~Transaction() = default;
 
   virtual Result<std::optional<Intent>> intent(std::string_view name) = 0;
+  // Of the stored intent, nothing without one. Asked before every change: a store that has it at hand
+  // answers without the row; this default reads it.
+  virtual Result<std::optional<std::uint64_t>> revision_of(std::string_view name);
   virtual Result<std::optional<Intent>> intent_of_call(const CallKey& key) = 0;
   virtual Result<std::vector<Intent>> intents(const IntentFilter& filter) = 0;
   // An unresolved intent of the provider whose scope is another one, if any. Asked by every
@@ -64,12 +68,17 @@ class Transaction {
                                                                   const Scope& scope);
   // kConflict when the name or the call exists.
   virtual Status insert_intent(const Intent& intent) = 0;
+  // The same, but false instead of the conflict: the unit goes on, and nothing was written. This
+  // default looks first.
+  virtual Result<bool> insert_new_intent(const Intent& intent);
   // Writes every field where the stored revision is `expected_revision`, and stores
   // intent.revision; kConflict when it is not.
   virtual Status update_intent(const Intent& intent, std::uint64_t expected_revision) = 0;
 
   // kNotFound when no intent has the name, as for insert_receipt.
   virtual Status append_journal(const JournalEntry& entry) = 0;
+  // Several lines of one intent, in order. This default appends them one by one.
+  virtual Status append_lines(std::string_view name, std::span<const JournalLine> lines);
   virtual Result<std::vector<JournalEntry>> journal(std::string_view name) = 0;
 
   virtual Result<std::optional<SessionRecord>> session(std::string_view owner,

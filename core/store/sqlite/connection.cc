@@ -244,7 +244,15 @@ void Connection::fill_log_ahead(int frames, int frames_max) {
   (void)run("ROLLBACK");
 }
 
-Result<Statement> Connection::use(std::string_view sql) {
+Result<Statement> Connection::use(Sql sql) {
+  const auto found = of_program_.find(sql.text().data());
+  if (found != of_program_.end()) return Statement(*this, found->second);
+  BERTH_TRY(Statement compiled, use_text(sql.text()));
+  of_program_.emplace(sql.text().data(), compiled.raw());
+  return compiled;
+}
+
+Result<Statement> Connection::use_text(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
     if (statements_.size() >= kStatementsMax)
@@ -258,7 +266,7 @@ Result<Statement> Connection::use(std::string_view sql) {
   return Statement(*this, found->second);
 }
 
-Status Connection::run(std::string_view sql) {
+Status Connection::run(Sql sql) {
   BERTH_TRY(Statement statement, use(sql));
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, statement.run());
   return {};

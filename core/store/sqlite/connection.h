@@ -32,6 +32,19 @@ struct ConnectionOptions {
 
 class Connection;
 
+// The text of a statement that stands in the program. It is known by where it stands, which nothing
+// else can take: to hash and compare some hundred characters at each use costs as much as a short
+// statement.
+class Sql {
+ public:
+  template <std::size_t size>
+  consteval Sql(const char (&literal)[size]) : text_(literal, size - 1) {}  // NOLINT: as a text
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
 // One use of a cached statement: bind, step, read. Resets it when destroyed.
 class Statement {
  public:
@@ -58,6 +71,8 @@ class Statement {
   std::int64_t next_integer();
   std::optional<std::int64_t> next_optional();
 
+  sqlite3_stmt* raw() const { return raw_; }
+
  private:
   void bound(int code);
 
@@ -81,9 +96,11 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   // A statement of `sql`, compiled at its first use.
-  Result<Statement> use(std::string_view sql);
+  Result<Statement> use(Sql sql);
+  // The same of a text that was put together.
+  Result<Statement> use_text(std::string_view sql);
   // A statement without parameters and rows.
-  Status run(std::string_view sql);
+  Status run(Sql sql);
   // Several statements at once, not cached.
   Status script(const std::string& sql);
 
@@ -131,6 +148,7 @@ class Connection {
     }
   };
   std::unordered_map<std::string, sqlite3_stmt*, Hash, std::equal_to<>> statements_;
+  std::unordered_map<const char*, sqlite3_stmt*> of_program_;  // by Sql; owned by statements_
 };
 
 }  // namespace berth::sqlite

@@ -30,18 +30,25 @@ class RowCache {
     bool without_receipt = false;
   };
 
-  const Entry* intent(std::string_view name) const { return find(intents_, name); }
   Entry* intent(std::string_view name) {
+    // A unit asks for the same one many times.
+    if (last_ != nullptr && last_->intent.name == name) return last_;
     const auto found = intents_.find(name);
-    return found == intents_.end() ? nullptr : &found->second;
+    if (found == intents_.end()) return nullptr;
+    last_ = &found->second;
+    return last_;
   }
   Entry& keep(Entry entry) {
-    if (intents_.size() >= kEntriesMax) intents_.clear();
+    if (intents_.size() >= kEntriesMax) intents_.clear();  // last_ is set anew below
     std::string name = entry.intent.name;
-    return intents_.insert_or_assign(std::move(name), std::move(entry)).first->second;
+    last_ = &intents_.insert_or_assign(std::move(name), std::move(entry)).first->second;
+    return *last_;
   }
   void forget(std::string_view name) {
-    if (const auto found = intents_.find(name); found != intents_.end()) intents_.erase(found);
+    const auto found = intents_.find(name);
+    if (found == intents_.end()) return;
+    last_ = nullptr;
+    intents_.erase(found);
   }
 
   // Of an (owner, session) joined by session_key; an absent record is cached too.
@@ -73,6 +80,7 @@ class RowCache {
   }
 
   void clear() {
+    last_ = nullptr;
     intents_.clear();
     sessions_.clear();
     only_scopes_.clear();
@@ -98,6 +106,7 @@ class RowCache {
   }
 
   Map<Entry> intents_;
+  Entry* last_ = nullptr;  // of intents_, found or kept last
   Map<std::optional<SessionRecord>> sessions_;
   Map<Scope> only_scopes_;
 };

@@ -189,7 +189,7 @@ BEGIN SELECT RAISE(ABORT, 'which revision a call ran never changes'); END;
 
 constexpr Migration kMigrations[] = {{1, kVersion1}, {2, kVersion2}};
 
-Result<std::int64_t> single_integer(Connection& connection, std::string_view sql) {
+Result<std::int64_t> single_integer(Connection& connection, Sql sql) {
   BERTH_TRY(Statement statement, connection.use(sql));
   BERTH_TRY(const bool row, statement.step());
   return row ? statement.next_integer() : 0;

@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t kResultBytesMax = std::size_t{16} << 20;
 // What one list may hold of result documents; beyond it the caller asks for fewer rows or none.
 constexpr std::size_t kListedResultBytesMax = std::size_t{256} << 20;
-// Lines of one intent's journal; their ids must not run into the next intent's.
-constexpr std::int64_t kLinesMax = (1 << 20) - 1;
 
 #define BERTH_INTENT_COLUMNS                                                                      \
   "seq, name, owner, session, call, turn, provider_id, provider_version, provider_digest, "       \
@@ -23,6 +21,12 @@ constexpr std::int64_t kLinesMax = (1 << 20) - 1;
   "cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, " \
   "revision"
 #define BERTH_SELECT_INTENT "SELECT " BERTH_INTENT_COLUMNS ", result IS NULL, result FROM intents "
+
+// The columns that a call's progress changes, as bind_progress binds them.
+#define BERTH_UPDATE_PROGRESS                                                                    \
+  "UPDATE intents SET boot_id = ?, host_id = ?, lock_path = ?, state = ?, dispatched = ?, "      \
+  "cancel_requested = ?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts = ?, "    \
+  "last_error = ?, last_stage = ?, revision = ?, result = ?"
 
 Status check_intent(const Intent& intent) {
   for (const auto& [field, value] : intent.scope)
@@ -163,6 +167,13 @@ Result<std::optional<Intent>> SqliteTransaction::intent(std::string_view name) {
   return std::optional<Intent>((*entry)->intent);
 }
 
+Result<std::optional<std::uint64_t>> SqliteTransaction::revision_of(std::string_view name) {
+  const auto entry = noted(load(name));
+  if (!entry) return fail(entry.error());
+  if (*entry == nullptr) return std::optional<std::uint64_t>();
+  return std::optional((*entry)->intent.revision);
+}
+
 Result<std::optional<Intent>> SqliteTransaction::intent_of_call(const CallKey& key) {
   return noted(find_of_call(key));
 }
@@ -187,11 +198,11 @@ Result<std::optional<Intent>> SqliteTransaction::find_in_other_scope(std::string
   if (only != nullptr && *only == scope) return std::optional<Intent>();
   const std::string text = stored(scope);
   // Two ranges of an index: one comparison for inequality would read every open intent.
-  for (const std::string_view sql :
-       {BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
-                            "AND scope < ? LIMIT 1",
-        BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
-                            "AND scope > ? LIMIT 1"}) {
+  for (const Sql sql :
+       {Sql(BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
+                                "AND scope < ? LIMIT 1"),
+        Sql(BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
+                                "AND scope > ? LIMIT 1")}) {
     BERTH_TRY(Statement find, connection_.use(sql));
     BERTH_TRY(const bool row, find.text(provider_id).text(text).step());
     if (!row) continue;
@@ -223,7 +234,7 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
     BERTH_TRY(const RowCache::Entry* const last, need(filter.after_name));
     after = last->seq;
   }
-  BERTH_TRY(Statement rows, connection_.use(sql));
+  BERTH_TRY(Statement rows, connection_.use_text(sql));
   rows.integer(after);
   for (const std::string* text :
        {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
@@ -247,10 +258,21 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
 }
 
 Status SqliteTransaction::insert_intent(const Intent& intent) {
+  return noted([&]() -> Status {
+    BERTH_TRY(const bool written, write_intent(intent));
+    if (written) return {};
+    return fail(
+        ErrorKind::kConflict,
+        fmt::format("an intent with the name {} or for call {} of session {} exists already",
+                    intent.name, intent.key.call, intent.key.session));
+  }());
+}
+
+Result<bool> SqliteTransaction::insert_new_intent(const Intent& intent) {
   return noted(write_intent(intent));
 }
 
-Status SqliteTransaction::write_intent(const Intent& intent) {
+Result<bool> SqliteTransaction::write_intent(const Intent& intent) {
   BERTH_CHECK_OK(begin_write());
   BERTH_CHECK_OK(check_intent(intent));
   BERTH_TRY(
@@ -269,14 +291,10 @@ Status SqliteTransaction::write_intent(const Intent& intent) {
   insert.integer(unix_ms(intent.created_at));
   bind_progress(insert, intent);
   BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
-  if (changed != 1)
-    return fail(
-        ErrorKind::kConflict,
-        fmt::format("an intent with the name {} or for call {} of session {} exists already",
-                    intent.name, intent.key.call, intent.key.session));
+  if (changed != 1) return false;
   if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0, true});
   if (is_open(intent)) cache_.opened(intent.provider_id, intent.scope);
-  return {};
+  return true;
 }
 
 Status SqliteTransaction::update_intent(const Intent& intent, std::uint64_t expected_revision) {
@@ -302,16 +320,8 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
   const bool opens = is_open(before->intent) != is_open(intent);
   BERTH_TRY(
       Statement update,
-      connection_.use(opens ? "UPDATE intents SET boot_id = ?, host_id = ?, "
-                              "lock_path = ?, state = ?, dispatched = ?, cancel_requested = "
-                              "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
-                              "= ?, last_error = ?, last_stage = ?, revision = ?, result = ?, "
-                              "open = NOT open WHERE seq = ?"
-                            : "UPDATE intents SET boot_id = ?, host_id = ?, "
-                              "lock_path = ?, state = ?, dispatched = ?, cancel_requested = "
-                              "?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts "
-                              "= ?, last_error = ?, last_stage = ?, revision = ?, result = ? "
-                              "WHERE seq = ?"));
+      connection_.use(opens ? Sql(BERTH_UPDATE_PROGRESS ", open = NOT open WHERE seq = ?")
+                            : Sql(BERTH_UPDATE_PROGRESS " WHERE seq = ?")));
   bind_progress(update, intent);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   last_.reset();
@@ -339,61 +349,6 @@ Status SqliteTransaction::rewrite_identity(const Intent& intent, std::int64_t se
   update.integer(unix_ms(intent.created_at));
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   return {};
-}
-
-Status SqliteTransaction::append_journal(const JournalEntry& entry) {
-  return noted(write_journal(entry));
-}
-
-Status SqliteTransaction::write_journal(const JournalEntry& entry) {
-  BERTH_CHECK_OK(begin_write());
-  BERTH_TRY(const RowCache::Entry* const intent, need(entry.name));
-  const std::int64_t first = intent->seq << 20;
-  std::int64_t lines = 0;
-  if (intent->lines) {
-    lines = *intent->lines;
-  } else {
-    BERTH_TRY(Statement count,
-              connection_.use("SELECT max(id) FROM journal WHERE id >= ? AND id < ?"));
-    BERTH_TRY([[maybe_unused]] const bool row,
-              count.integer(first).integer(first + kLinesMax).step());
-    if (const auto last = count.next_optional()) lines = *last - first + 1;
-  }
-  if (lines >= kLinesMax)
-    return fail(ErrorKind::kLimit,
-                fmt::format("the journal of intent {} has {} lines, which is all "
-                            "it takes",
-                            entry.name, lines));
-  BERTH_TRY(Statement insert, connection_.use("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)"));
-  insert.integer(first + lines).text(stored(entry.from)).text(stored(entry.to)).text(entry.event);
-  BERTH_TRY([[maybe_unused]] const std::int64_t changed,
-            insert.text(entry.evidence).integer(unix_ms(entry.at)).run());
-  if (RowCache::Entry* cached = known(entry.name)) cached->lines = lines + 1;
-  return {};
-}
-
-Result<std::vector<JournalEntry>> SqliteTransaction::journal(std::string_view name) {
-  return noted([&]() -> Result<std::vector<JournalEntry>> {
-    std::vector<JournalEntry> entries;
-    BERTH_TRY(const RowCache::Entry* const intent, load(name));
-    if (intent == nullptr) return entries;
-    BERTH_TRY(Statement rows,
-              connection_.use("SELECT from_state, to_state, event, evidence, at FROM "
-                              "journal WHERE id >= ? AND id < ? ORDER BY id"));
-    rows.integer(intent->seq << 20).integer((intent->seq << 20) + kLinesMax);
-    for (;;) {
-      BERTH_TRY(const bool row, rows.step());
-      if (!row) return entries;
-      JournalEntry entry;
-      entry.name = name;
-      BERTH_TRY(entry.from, stored_intent_state(rows.next_text()));
-      BERTH_TRY(entry.to, stored_intent_state(rows.next_text()));
-      entry.event = rows.next_text();
-      entry.evidence = rows.next_text();
-      entry.at = wall_time_from_unix_ms(rows.next_integer());
-      entries.push_back(std::move(entry));
-    }
-  }());
 }
 
 Result<std::optional<SessionRecord>> SqliteTransaction::session(std::string_view owner,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,14 +33,17 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
   bool must_roll_back() const { return must_roll_back_; }
 
   Result<std::optional<Intent>> intent(std::string_view name) override;
+  Result<std::optional<std::uint64_t>> revision_of(std::string_view name) override;
   Result<std::optional<Intent>> intent_of_call(const CallKey& key) override;
   Result<std::vector<Intent>> intents(const IntentFilter& filter) override;
   Result<std::optional<Intent>> unresolved_in_other_scope(std::string_view provider_id,
                                                           const Scope& scope) override;
   Status insert_intent(const Intent& intent) override;
+  Result<bool> insert_new_intent(const Intent& intent) override;
   Status update_intent(const Intent& intent, std::uint64_t expected_revision) override;
 
   Status append_journal(const JournalEntry& entry) override;
+  Status append_lines(std::string_view name, std::span<const JournalLine> lines) override;
   Result<std::vector<JournalEntry>> journal(std::string_view name) override;
 
   Result<std::optional<SessionRecord>> session(std::string_view owner,
@@ -108,10 +112,12 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
                                                     std::string_view session);
   Result<std::vector<Intent>> list_intents(const IntentFilter& filter);
   Result<std::vector<Receipt>> list_receipts(const ReceiptFilter& filter);
-  Status write_intent(const Intent& intent);
+  // False: its name or its call exists, and nothing was written.
+  Result<bool> write_intent(const Intent& intent);
   Status rewrite_intent(const Intent& intent, std::uint64_t expected_revision);
   Status rewrite_identity(const Intent& intent, std::int64_t seq);
-  Status write_journal(const JournalEntry& entry);
+  Status write_journal(std::string_view name, std::span<const JournalLine> lines);
+  Result<std::int64_t> journal_length(const RowCache::Entry& intent);
   Status write_session(const SessionRecord& session);
   Status write_receipt(const Receipt& receipt);
   Status rewrite_receipt(const Receipt& receipt);
@@ -120,7 +126,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
   Result<std::vector<std::string>> names_to_expire(std::int64_t after, WallTime before,
                                                    std::size_t count_max);
   Result<std::int64_t> drop_results(WallTime before, std::size_t count_max);
-  Result<std::int64_t> integer_of(std::string_view sql);
+  Result<std::int64_t> integer_of(Sql sql);
 
   Connection& connection_;
   RowCache& cache_;

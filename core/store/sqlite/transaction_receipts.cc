@@ -131,7 +131,7 @@ Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilte
                   fmt::format("no receipt has the name {} to go on from", filter.after_name));
     after = find.next_integer();
   }
-  BERTH_TRY(Statement rows, connection_.use(sql));
+  BERTH_TRY(Statement rows, connection_.use_text(sql));
   rows.integer(after);
   for (const std::string* text :
        {&filter.owner, &filter.session, &filter.provider_id, &filter.name})

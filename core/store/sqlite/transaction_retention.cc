@@ -4,7 +4,7 @@
 
 namespace berth::sqlite {
 
-Result<std::int64_t> SqliteTransaction::integer_of(std::string_view sql) {
+Result<std::int64_t> SqliteTransaction::integer_of(Sql sql) {
   BERTH_TRY(Statement find, connection_.use(sql));
   BERTH_TRY(const bool row, find.step());
   return row ? find.next_integer() : 0;
@@ -44,8 +44,8 @@ Result<std::int64_t> SqliteTransaction::drop_results(WallTime before, std::size_
     intent.result.reset();
     intent.result_expired = true;
     intent.revision += 1;
-    BERTH_CHECK_OK(
-        write_journal({name, intent.state, intent.state, "expire", "retention has passed", now}));
+    const JournalLine line{intent.state, intent.state, "expire", "retention has passed", now};
+    BERTH_CHECK_OK(write_journal(name, std::span(&line, 1)));
     BERTH_CHECK_OK(rewrite_intent(intent, intent.revision - 1));
   }
   BERTH_TRY(

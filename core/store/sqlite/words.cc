@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
+#include <iterator>
+#include <string>
 
 #include "core/base/json.h"
 
@@ -49,13 +52,32 @@ bool each_pair(std::string_view text, Take take) {
   return true;
 }
 
+void append(std::string& text, std::string_view value) {
+  const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (!std::all_of(value.begin(), value.end(), plain)) {
+    text += to_json_text(boost::json::value(value));
+    return;
+  }
+  text.append("\"").append(value).append("\"");
+}
+
+void append(std::string& text, std::int64_t value) {
+  fmt::format_to(std::back_inserter(text), "{}", value);
+}
+
+// Written by hand: a document for it would take an allocation for each of its values.
 template <class List>
 std::string list_text(const List& list) {
-  if (list.empty()) return "[]";
-  boost::json::array items;
-  items.reserve(list.size());
-  for (const auto& [name, value] : list) items.push_back(boost::json::array{name, value});
-  return to_json_text(boost::json::value(std::move(items)));
+  std::string text = "[";
+  for (const auto& [name, value] : list) {
+    text += text.size() == 1 ? "[" : ",[";
+    append(text, name);
+    text += ',';
+    append(text, value);
+    text += ']';
+  }
+  text += ']';
+  return text;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class GatheredLog : public ::testing::Test {
   }
 
   static std::int64_t number(Connection& connection, std::string_view sql) {
-    auto statement = connection.use(sql);
+    auto statement = connection.use_text(sql);
     EXPECT_TRUE(statement && statement->step());
     return statement->next_integer();
   }
