@@ -20,6 +20,7 @@
 #include "core/lifecycle/system_clock.h"
 #include "core/plugin/load.h"
 #include "core/store/host_lock.h"
+#include "core/store/sqlite/memory.h"
 #include "core/store/sqlite/sqlite_store.h"
 #include "tools/bench/abi_calls.h"
 #include "tools/bench/bulk_output.h"
@@ -152,6 +153,7 @@ int main(int argc, char** argv) {
   app.add_option("--mebibytes", plan.mebibytes, "bulk output of each turn, each way")
       ->check(CLI::Range(1, 4096));
   CLI11_PARSE(app, argc, argv);
+  (void)berth::sqlite::keep_spare_memory();  // as berth does
   plan.binary = std::filesystem::canonical("/proc/self/exe").parent_path();
   plan.folder = plan.binary / ("bench-" + berth::random_hex(8));
   std::filesystem::create_directory(plan.folder);

@@ -12,6 +12,7 @@
 
 #include "core/base/run_loop.h"
 #include "core/conformance/child.h"
+#include "core/store/sqlite/memory.h"
 #include "tools/berth/command_line.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/console.h"
@@ -146,6 +147,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == berth::conformance::kChildArgument)
     return berth::conformance::serve_as_child();
   std::signal(SIGPIPE, SIG_IGN);
+  (void)berth::sqlite::keep_spare_memory();
   berth::cli::take_standard_descriptors();
   return berth::cli::run_line(argc, argv);
 }
