@@ -48,7 +48,7 @@ bool read_options(int argc, char** argv, Options* options) {
       return false;
     }
   }
-  return !options->folder.empty() && options->service == "daytona";
+  return !options->folder.empty() && (options->service == "daytona" || options->service == "vercel");
 }
 
 void say(const boost::json::value& value) {
@@ -69,7 +69,7 @@ class StandIn {
     files.agent = BERTH_STANDIN_AGENT;
     files.state = options_.folder / "machines";
     BERTH_CO_TRY(machines_, co_await Machines::open(loop_.get_executor(), std::move(files)));
-    service_ = make_daytona(*machines_);
+    service_ = options_.service == "daytona" ? make_daytona(*machines_) : make_vercel(*machines_);
     const std::filesystem::path journal = options_.folder / "journal.ndjson";
     front_ = std::make_unique<Front>(*service_, journal);
     if (!options_.faults.empty()) BERTH_CO_CHECK_OK(read_faults());
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   using namespace berth::standins;
   Options options;
   if (!read_options(argc, argv, &options)) {
-    std::fprintf(stderr, "usage: standin daytona --folder DIR [--faults FILE]\n");
+    std::fprintf(stderr, "usage: standin daytona|vercel --folder DIR [--faults FILE]\n");
     return 2;
   }
   boost::asio::io_context loop(1);

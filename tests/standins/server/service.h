@@ -59,6 +59,7 @@ Endpoint answering(std::string name, Fn fn) {
 }
 
 std::unique_ptr<Service> make_daytona(Machines& machines);
+std::unique_ptr<Service> make_vercel(Machines& machines);
 
 }  // namespace berth::standins
 
