@@ -169,7 +169,7 @@ Status Connection::use_wal(bool is_new) {
   // not in it is in the kernel's, a few microseconds away; a larger one costs more than it saves, for
   // a commit that balanced pages looks through all of it.
   BERTH_CHECK_OK(
-      script("PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA temp_store=MEMORY;"
+      script("PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
              "PRAGMA cache_size=-4096"));
   BERTH_CHECK_OK(script(fmt::format("PRAGMA journal_size_limit={}", kLogBytesKept)));
   sqlite3_wal_hook(raw_, &Connection::on_wal, this);

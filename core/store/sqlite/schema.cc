@@ -187,7 +187,58 @@ CREATE TRIGGER document_runs_are_not_rewritten BEFORE UPDATE ON document_runs
 BEGIN SELECT RAISE(ABORT, 'which revision a call ran never changes'); END;
 )sql";
 
-constexpr Migration kMigrations[] = {{1, kVersion1}, {2, kVersion2}};
+// Names in a table of their own, into which many are put at a time (new_names.h). So the intents lose
+// the index of their names; a table constraint goes only with its table.
+constexpr const char* kVersion3 = R"sql(
+CREATE TABLE intents_3 (
+  seq INTEGER PRIMARY KEY,
+  name TEXT NOT NULL CHECK (name <> ''),
+  owner TEXT NOT NULL CHECK (owner <> ''),
+  session TEXT NOT NULL CHECK (session <> ''),
+  call TEXT NOT NULL CHECK (call <> ''),
+  turn TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
+  provider_version TEXT NOT NULL,
+  provider_digest TEXT NOT NULL,
+  spec_digest TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  boot_id TEXT NOT NULL,
+  host_id TEXT NOT NULL,
+  lock_path TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (
+    state = 'RELEASED' OR state = 'CREATED' OR state = 'DISPATCHED' OR state = 'CLEANING' OR
+    state = 'RUNNING' OR state = 'INTENDED' OR state = 'UNCERTAIN'),
+  open INTEGER NOT NULL CHECK (open = (state <> 'RELEASED')),
+  dispatched INTEGER NOT NULL CHECK (dispatched BETWEEN 0 AND 1),
+  cancel_requested INTEGER NOT NULL CHECK (cancel_requested BETWEEN 0 AND 1),
+  ref TEXT NOT NULL,
+  result_expired INTEGER NOT NULL CHECK (result_expired BETWEEN 0 AND 1),
+  updated_at INTEGER NOT NULL,
+  cleanup_attempts INTEGER NOT NULL CHECK (cleanup_attempts >= 0),
+  last_error TEXT NOT NULL,
+  last_stage TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  result BLOB,
+  UNIQUE (owner, session, call),
+  CHECK (dispatched = 1 OR state = 'RELEASED' OR state = 'INTENDED')
+) STRICT;
+INSERT INTO intents_3 SELECT * FROM intents;
+DROP TABLE intents;
+ALTER TABLE intents_3 RENAME TO intents;
+CREATE INDEX intents_open ON intents (provider_id, scope) WHERE open = 1;
+CREATE TRIGGER intents_are_kept BEFORE DELETE ON intents
+BEGIN SELECT RAISE(ABORT, 'intents are kept for ever'); END;
+
+CREATE TABLE intent_names (
+  name TEXT NOT NULL PRIMARY KEY,
+  intent INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO intent_names SELECT name, seq FROM intents ORDER BY name;
+INSERT INTO marks SELECT 'names_listed_to', coalesce(max(seq), 0) FROM intents;
+)sql";
+
+constexpr Migration kMigrations[] = {{1, kVersion1}, {2, kVersion2}, {3, kVersion3}};
 
 Result<std::int64_t> single_integer(Connection& connection, Sql sql) {
   BERTH_TRY(Statement statement, connection.use(sql));
@@ -262,6 +313,8 @@ Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
   BERTH_CHECK_OK(ended);
   BERTH_CHECK_OK(connection->use_wal(*is_new));
   BERTH_CHECK_OK(migrate(*connection, steps));
+  // Last: while a table is made anew, what refers to it refers to nothing.
+  BERTH_CHECK_OK(connection->run("PRAGMA foreign_keys=ON"));
   return connection;
 }
 

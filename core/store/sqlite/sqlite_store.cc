@@ -8,6 +8,7 @@
 
 #include "core/store/lane.h"
 #include "core/store/sqlite/connection.h"
+#include "core/store/sqlite/new_names.h"
 #include "core/store/sqlite/row_cache.h"
 #include "core/store/sqlite/schema.h"
 #include "core/store/sqlite/transaction.h"
@@ -75,7 +76,7 @@ class Writer {
       return false;
     }
     for (const auto& unit : batch) {
-      SqliteTransaction transaction(*connection_, cache_, kind);
+      SqliteTransaction transaction(*connection_, cache_, &names_, kind);
       unit->status = transaction.run(unit->work);
       // A transaction that SQLite ended is lost for everyone.
       if (connection_->idle() || (transaction.must_roll_back() && kind != kPlain))
@@ -102,12 +103,19 @@ class Writer {
       (void)connection_->run("ROLLBACK");
       return fail(version.error());
     }
-    if (*version != data_version_) cache_.clear();
+    if (*version != data_version_) {
+      cache_.clear();
+      names_.look_again();
+    }
     data_version_ = *version;
     return {};
   }
 
   void commit(Lane::Batch batch) {
+    if (auto listed = names_.list_many(*connection_); !listed) {
+      lose(batch, listed);
+      return;
+    }
     if (auto committed = connection_->run("COMMIT"); !committed) {
       // Also a refusal may rest on rows of this batch, so nobody's answer stands.
       answer_all(batch, Error(ErrorKind::kUnknownOutcome,
@@ -116,7 +124,7 @@ class Writer {
       tally_.failed_commits.fetch_add(1, std::memory_order_relaxed);
       doubtful_.store(true);
       connection_.reset();
-      cache_.clear();
+      forget();
       // At once, so that a reader who was just told "not known" is answered truly as soon as it can
       // be; when it fails, the next batch tries again.
       (void)reopen();
@@ -127,12 +135,17 @@ class Writer {
     if (options_.on_commit) options_.on_commit(batch.size());
   }
 
+  void forget() {
+    cache_.clear();
+    names_.clear();
+  }
+
   // Nothing of the batch was committed, and that is certain: COMMIT was never asked for.
   bool lose(Lane::Batch batch, const Status& why) {
     const Error error =
         why ? Error(ErrorKind::kIo, "the database rolled the transaction back") : why.error();
     answer_all(batch, error);
-    cache_.clear();
+    forget();
     if (!connection_->idle() && !connection_->run("ROLLBACK")) {
       doubtful_.store(true);
       connection_.reset();
@@ -173,6 +186,7 @@ class Writer {
   SqliteStoreOptions options_;
   std::unique_ptr<Connection> connection_;
   sqlite::RowCache cache_;
+  sqlite::NewNames names_;
   std::int64_t data_version_ = 0;
   Tally& tally_;
   std::atomic<bool>& doubtful_;
@@ -192,7 +206,7 @@ class Reader {
     BERTH_CHECK_OK(connection_->run("BEGIN"));
     // Another snapshot than the last one: nothing is carried over.
     sqlite::RowCache cache;
-    SqliteTransaction transaction(*connection_, cache, SqliteTransaction::Kind::kRead);
+    SqliteTransaction transaction(*connection_, cache, nullptr, SqliteTransaction::Kind::kRead);
     Status done = transaction.run(work);
     if (!connection_->idle()) {
       if (auto ended = connection_->run("ROLLBACK"); done && !ended) done = ended;

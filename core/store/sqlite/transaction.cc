@@ -85,6 +85,7 @@ Status SqliteTransaction::run(const UnitOfWork& work) {
     return done;
   }
   cache_.clear();
+  if (names_ != nullptr) names_->clear();
   must_roll_back_ = !savepoint_ || connection_.idle() || !connection_.run("ROLLBACK TO unit") ||
                     !connection_.run("RELEASE unit");
   return done;
@@ -142,10 +143,24 @@ RowCache::Entry* SqliteTransaction::known(std::string_view name) {
   return cache_.intent(name);
 }
 
+Result<std::optional<std::int64_t>> SqliteTransaction::seq_of(std::string_view name) {
+  if (const RowCache::Entry* cached = known(name)) return std::optional(cached->seq);
+  if (names_ != nullptr) {
+    BERTH_TRY(const std::optional<std::int64_t> found, names_->find(connection_, name));
+    if (found) return found;
+    return find_listed(connection_, name);
+  }
+  BERTH_TRY(const std::optional<std::int64_t> found, find_listed(connection_, name));
+  if (found) return found;
+  return find_unlisted(connection_, name);
+}
+
 Result<const RowCache::Entry*> SqliteTransaction::load(std::string_view name) {
   if (const RowCache::Entry* cached = known(name)) return cached;
-  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT "WHERE name = ?"));
-  BERTH_TRY(const bool row, find.text(name).step());
+  BERTH_TRY(const std::optional<std::int64_t> seq, seq_of(name));
+  if (!seq) return nullptr;
+  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT "WHERE seq = ?"));
+  BERTH_TRY(const bool row, find.integer(*seq).step());
   if (!row) return nullptr;
   BERTH_TRY(RowCache::Entry entry, entry_row(find));
   if (is_worth_caching(entry.intent)) return &cache_.keep(std::move(entry));
@@ -226,7 +241,7 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
   if (!filter.owner.empty()) sql += " AND owner = ?";
   if (!filter.session.empty()) sql += " AND session = ?";
   if (!filter.provider_id.empty()) sql += " AND provider_id = ?";
-  if (!filter.name.empty()) sql += " AND name = ?";
+  if (!filter.name.empty()) sql += " AND seq = ?";
   if (filter.unresolved_only) sql += " AND open = 1";
   sql += " ORDER BY seq LIMIT ?";
   std::int64_t after = 0;
@@ -234,11 +249,16 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
     BERTH_TRY(const RowCache::Entry* const last, need(filter.after_name));
     after = last->seq;
   }
+  std::optional<std::int64_t> only;
+  if (!filter.name.empty()) {
+    BERTH_TRY(only, seq_of(filter.name));
+    if (!only) return std::vector<Intent>();
+  }
   BERTH_TRY(Statement rows, connection_.use_text(sql));
   rows.integer(after);
-  for (const std::string* text :
-       {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
+  for (const std::string* text : {&filter.owner, &filter.session, &filter.provider_id})
     if (!text->empty()) rows.text(*text);
+  if (only) rows.integer(*only);
   rows.integer(static_cast<std::int64_t>(filter.count_max));
   std::vector<Intent> found;
   std::size_t result_bytes = 0;
@@ -275,6 +295,8 @@ Result<bool> SqliteTransaction::insert_new_intent(const Intent& intent) {
 Result<bool> SqliteTransaction::write_intent(const Intent& intent) {
   BERTH_CHECK_OK(begin_write());
   BERTH_CHECK_OK(check_intent(intent));
+  BERTH_TRY(const std::optional<std::int64_t> same_name, seq_of(intent.name));
+  if (same_name) return false;
   BERTH_TRY(
       Statement insert,
       connection_.use("INSERT INTO intents (name, owner, session, call, turn, provider_id, "
@@ -292,7 +314,9 @@ Result<bool> SqliteTransaction::write_intent(const Intent& intent) {
   bind_progress(insert, intent);
   BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
   if (changed != 1) return false;
-  if (is_worth_caching(intent)) cache_.keep({intent, connection_.last_row(), 0, true});
+  const std::int64_t seq = connection_.last_row();
+  if (names_ != nullptr) names_->inserted(intent.name, seq);
+  if (is_worth_caching(intent)) cache_.keep({intent, seq, 0, true});
   if (is_open(intent)) cache_.opened(intent.provider_id, intent.scope);
   return true;
 }

@@ -11,6 +11,7 @@
 
 #include "core/lifecycle/store.h"
 #include "core/store/sqlite/connection.h"
+#include "core/store/sqlite/new_names.h"
 #include "core/store/sqlite/row_cache.h"
 
 namespace berth::sqlite {
@@ -23,8 +24,9 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
     kPlain,      // whoever opened the transaction rolls it back when a unit that wrote fails
     kSavepoint,  // a savepoint is set before the first write, and undoes this unit alone
   };
-  SqliteTransaction(Connection& connection, RowCache& cache, Kind kind)
-      : connection_(connection), cache_(cache), kind_(kind) {}
+  // `names` is the writer's; without it every name is looked for in the file.
+  SqliteTransaction(Connection& connection, RowCache& cache, NewNames* names, Kind kind)
+      : connection_(connection), cache_(cache), names_(names), kind_(kind) {}
 
   // Runs the unit and settles its savepoint. An error of the unit, also one that the work
   // swallowed, leaves nothing of it behind.
@@ -99,6 +101,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
     return result;
   }
 
+  Result<std::optional<std::int64_t>> seq_of(std::string_view name);
   // The stored intent with its number, from the cache or the file; null without one.
   Result<const RowCache::Entry*> load(std::string_view name);
   // The same, but kNotFound without one.
@@ -130,6 +133,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
 
   Connection& connection_;
   RowCache& cache_;
+  NewNames* names_;
   Kind kind_;
   bool wrote_ = false;
   bool savepoint_ = false;

@@ -114,28 +114,31 @@ Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilte
   if (!filter.owner.empty()) sql += " AND i.owner = ?";
   if (!filter.session.empty()) sql += " AND i.session = ?";
   if (!filter.provider_id.empty()) sql += " AND i.provider_id = ?";
-  if (!filter.name.empty()) sql += " AND i.name = ?";
+  if (!filter.name.empty()) sql += " AND r.intent = ?";
   if (filter.from) sql += " AND r.recorded_at >= ?";
   if (filter.until) sql += " AND r.recorded_at < ?";
   if (filter.unknown_cost_only) sql += " AND r.cost IS NULL";
   sql += " ORDER BY r.intent LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
-    BERTH_TRY(
-        Statement find,
-        connection_.use("SELECT r.intent FROM receipts r JOIN intents i ON i.seq = r.intent WHERE "
-                        "i.name = ?"));
-    BERTH_TRY(const bool row, find.text(filter.after_name).step());
+    BERTH_TRY(const std::optional<std::int64_t> last, seq_of(filter.after_name));
+    BERTH_TRY(Statement find, connection_.use("SELECT intent FROM receipts WHERE intent = ?"));
+    BERTH_TRY(const bool row, find.integer(last.value_or(0)).step());
     if (!row)
       return fail(ErrorKind::kNotFound,
                   fmt::format("no receipt has the name {} to go on from", filter.after_name));
     after = find.next_integer();
   }
+  std::optional<std::int64_t> only;
+  if (!filter.name.empty()) {
+    BERTH_TRY(only, seq_of(filter.name));
+    if (!only) return std::vector<Receipt>();
+  }
   BERTH_TRY(Statement rows, connection_.use_text(sql));
   rows.integer(after);
-  for (const std::string* text :
-       {&filter.owner, &filter.session, &filter.provider_id, &filter.name})
+  for (const std::string* text : {&filter.owner, &filter.session, &filter.provider_id})
     if (!text->empty()) rows.text(*text);
+  if (only) rows.integer(*only);
   if (filter.from) rows.integer(unix_ms(*filter.from));
   if (filter.until) rows.integer(unix_ms(*filter.until));
   rows.integer(static_cast<std::int64_t>(filter.count_max));
