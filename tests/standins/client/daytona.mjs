@@ -147,6 +147,17 @@ await steps({
     await box.fs.deleteFile("work", true);
     assert.equal((await failure(() => box.fs.getFileDetails("work"))).statusCode, 404);
   },
+  async "a signed address of a file needs no key, and is good until the key is another"() {
+    const up = await box.uploadUrl("signed.txt");
+    const form = new FormData();
+    form.append("file", new Blob(["signed"]));
+    assert.equal((await fetch(up.url ?? up, { method: "POST", body: form })).status, 200);
+    const down = await box.downloadUrl("signed.txt");
+    assert.equal(await (await fetch(down.url ?? down)).text(), "signed");
+    await box.rotateSigningKey();
+    assert.equal((await fetch(down.url ?? down)).status, 401);
+    assert.match((await box.getSignedPreviewUrl(3000)).url, /^https:/);
+  },
   async "the interpreter keeps names from run to run, in contexts apart"() {
     assert.equal((await box.codeInterpreter.runCode("x = 41\nprint('hi')")).stdout, "hi\n");
     assert.equal((await box.codeInterpreter.runCode("print(x + 1)")).stdout, "42\n");
@@ -163,7 +174,9 @@ await steps({
     await box.setLabels({ op: "abc-123", x: "y" });
     await box.setAutostopInterval(30);
     await box.setAutoArchiveInterval(60);
+    await box.setAutoDeleteInterval(60);
     await box.setTtl(120);
+    assert.equal((await failure(() => box.recover())).statusCode, 400);
     await box.updateNetworkSettings({ networkBlockAll: false, networkAllowList: "10.0.0.0/8" });
     await box.refreshActivity();
     await box.refreshData();

@@ -84,6 +84,7 @@ class Daytona final : public Service {
 
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   bool strip(std::vector<std::string>* path) const override;
+  bool is_signed(const Request& request) const override;
   Response refusal(const Request& request, int status, std::string message) const override;
   void listens_at(std::uint16_t port) override;
   boost::json::object state() const override;

@@ -1,4 +1,7 @@
 // What becomes of a sandbox between its making and its end.
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
 #include <charconv>
 #include <utility>
 
@@ -44,6 +47,7 @@ void Daytona::add_lifecycle() {
   add_of_sandbox("GET /sandbox/{id}/signing-key", &Daytona::signing_key);
   add_of_sandbox("POST /sandbox/{id}/signing-key/rotate", &Daytona::signing_key);
   add_of_sandbox("GET /sandbox/{id}/ports/{port}/preview-url", &Daytona::preview_url);
+  add_of_sandbox("GET /sandbox/{id}/ports/{port}/signed-preview-url", &Daytona::preview_url);
   add_of_sandbox("GET /sandbox/{id}/toolbox-proxy-url", &Daytona::toolbox_url);
 }
 
@@ -153,11 +157,37 @@ Task<Response> Daytona::signing_key(Call& call, SandboxPointer sandbox) {
   co_return json_answer(200, key);
 }
 
+// A file's address is good by itself when it is signed with the key of its sandbox, until it expires.
+bool Daytona::is_signed(const Request& request) const {
+  const std::string_view signature = request.parameter("signature");
+  if (signature.empty() || request.segments.size() != 4 || request.segments[0] != "toolbox") return false;
+  const auto sandbox = sandboxes_.find(request.segments[1]);
+  if (sandbox == sandboxes_.end()) return false;
+  const std::string expires(request.parameter("expires"));
+  const std::int64_t until = minutes_of(expires);
+  if (until != 0 && until * 1000 < now_ms()) return false;
+  const std::string text = "v1:files:" + request.method + ":" + std::string(request.parameter("path")) + ":" + expires;
+  const std::string& key = sandbox->second->signing_key;
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &size) == nullptr) {
+    return false;
+  }
+  std::string own(EVP_ENCODE_LENGTH(EVP_MAX_MD_SIZE), '\0');
+  own.resize(static_cast<std::size_t>(
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(own.data()), digest, static_cast<int>(size))));
+  while (own.ends_with('=')) own.pop_back();
+  for (char& c : own) c = c == '+' ? '-' : c == '/' ? '_' : c;
+  return signature == "v1_" + own;
+}
+
 Task<Response> Daytona::preview_url(Call& call, SandboxPointer sandbox) {
   boost::json::object body{
       {"sandboxId", sandbox->id},
       {"url", "https://" + call.parameters[1] + "-" + sandbox->id + ".preview.invalid"},
       {"token", random_hex(16)}};
+  if (call.request.segments.back() == "signed-preview-url") body["port"] = minutes_of(call.parameters[1]);
   co_return json_answer(200, body);
 }
 

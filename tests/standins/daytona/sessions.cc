@@ -51,6 +51,20 @@ bool speaks(const Request& request, int minor) {
   return major > 0 || own >= minor;
 }
 
+// Its form is as new as the client says it is.
+Response whole_log(const Request& request, const Transcript& transcript) {
+  if (speaks(request, 167)) {
+    return json_answer(200, boost::json::object{{"output", to_valid_utf8(marked(transcript))},
+                                                {"stdout", to_valid_utf8(transcript.of(kOut))},
+                                                {"stderr", to_valid_utf8(transcript.of(kErr))}});
+  }
+  const bool split = speaks(request, 27) || request.header("x-daytona-split-output") == "true";
+  Response response;
+  response.type = "text/plain; charset=utf-8";
+  response.body = split ? marked(transcript) : transcript.all();
+  return response;
+}
+
 }  // namespace
 
 void Daytona::add_sessions() {
@@ -161,17 +175,8 @@ Task<void> Daytona::logs(Call& call, SandboxPointer sandbox) {
   const std::shared_ptr<Job> job = find_command(*sandbox, call).job;
   const Transcript& transcript = job->transcript;
   if (!call.request.upgrade) {
-    Response response;
-    if (speaks(call.request, 167)) {
-      boost::json::object body{{"output", to_valid_utf8(marked(transcript))},
-                               {"stdout", to_valid_utf8(transcript.of(kOut))},
-                               {"stderr", to_valid_utf8(transcript.of(kErr))}};
-      response = json_answer(200, body);
-    } else {
-      const bool split = speaks(call.request, 27) || call.request.header("x-daytona-split-output") == "true";
-      response.type = "text/plain; charset=utf-8";
-      response.body = split ? marked(transcript) : transcript.all();
-    }
+    const Fault* behind = call.fault(Fault::Kind::kBehind);
+    Response response = whole_log(call.request, behind == nullptr ? transcript : transcript.earlier(behind->bytes));
     co_await call.exchange.answer(std::move(response));
     co_return;
   }

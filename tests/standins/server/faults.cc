@@ -14,7 +14,7 @@ constexpr std::pair<std::string_view, Fault::Kind> kKinds[] = {
     {"drop", Fault::Kind::kDrop},     {"answer", Fault::Kind::kAnswer}, {"stall", Fault::Kind::kStall},
     {"twice", Fault::Kind::kTwice},   {"cut", Fault::Kind::kCut},       {"expire", Fault::Kind::kExpire},
     {"hide", Fault::Kind::kHide},     {"linger", Fault::Kind::kLinger}, {"state", Fault::Kind::kState},
-    {"page", Fault::Kind::kPage}};
+    {"behind", Fault::Kind::kBehind}, {"page", Fault::Kind::kPage}};
 
 Error wrong(std::string message) {
   return Error(ErrorKind::kInvalidArgument, "a fault " + std::move(message));

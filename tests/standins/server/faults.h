@@ -14,6 +14,7 @@
 //   hide      what this call makes is not seen by the next `looks` looks at it, one by one or in lists
 //   linger    what this call deletes is seen as it was by the next `looks` looks at it
 //   state     what this call makes shows the state `state` for the next `looks` looks
+//   behind    what a command has written is told without its last `bytes` bytes, as by a log not yet drained
 //   page      this page of a list leaves out its last item, which no page has then, and repeats its first
 #ifndef BERTH_TESTS_STANDINS_SERVER_FAULTS_H_
 #define BERTH_TESTS_STANDINS_SERVER_FAULTS_H_
@@ -32,7 +33,7 @@
 namespace berth::standins {
 
 struct Fault {
-  enum class Kind { kDrop, kAnswer, kStall, kTwice, kCut, kExpire, kHide, kLinger, kState, kPage };
+  enum class Kind { kDrop, kAnswer, kStall, kTwice, kCut, kExpire, kHide, kLinger, kState, kBehind, kPage };
 
   std::string endpoint;
   Kind kind = Kind::kDrop;

@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <cstdio>
+#include <utility>
 
 namespace berth::standins {
 namespace {
@@ -69,12 +70,15 @@ Task<Result<std::shared_ptr<Guest>>> Guest::start(Machines& machines, Environmen
 }
 
 Task<Status> Guest::boot(Environment environment, Duration lifetime) {
+  auto placed = co_await machines_.place();
+  if (!placed) co_return fail(placed.error());
+  worker_ = *placed;
   environment_ = std::move(environment);
   environment_.insert(environment_.begin(), {"HOME", kWorkFolder});
   CreateSpec spec;
   spec.owner_tag = machines_.owner_tag();
   spec.lifetime = std::min(lifetime, kLongestLife);
-  const auto made = co_await machines_.provider().create(within(kBound), name_, std::move(spec));
+  const auto made = co_await provider().create(within(kBound), name_, std::move(spec));
   if (!made.outcome.done()) co_return fail(ErrorKind::kUnavailable, made.outcome.message);
   ref_ = made.value.ref;
   PutFile file;
@@ -82,7 +86,7 @@ Task<Status> Guest::boot(Environment environment, Duration lifetime) {
   file.mode = 0700;
   file.size_bytes = machines_.agent().size();
   Bytes bytes(machines_.agent());
-  const auto put = co_await machines_.provider().put_file(within(kBound), ref_, std::move(file), bytes);
+  const auto put = co_await provider().put_file(within(kBound), ref_, std::move(file), bytes);
   if (!put.outcome.done()) co_return fail(ErrorKind::kUnavailable, put.outcome.message);
   agent_over_ = false;
   // It keeps this guest until the agent has ended.
@@ -99,7 +103,7 @@ Task<void> Guest::run_agent() {
   Command command;
   command.argv = {kAgentPath};
   command.input = this;
-  const auto ended = co_await machines_.provider().run(within(kLongestLife, &cancellation_), ref_,
+  const auto ended = co_await provider().run(within(kLongestLife, &cancellation_), ref_,
                                                        std::move(command), *this);
   if (!cancellation_.requested()) {
     std::fprintf(stderr, "a sandbox ended by itself: %s, exit code %d\n",
@@ -129,9 +133,14 @@ void Guest::lose_everything() {
 Task<bool> Guest::end() {
   if (!agent_over_) cancellation_.request(Cancellation::Reason::kCaller);
   while (!agent_over_) co_await bell_.wait();
-  const auto gone = co_await machines_.provider().destroy(within(kBound), name_, ref_);
-  if (!gone.outcome.done()) std::fprintf(stderr, "%s\n", gone.outcome.message.c_str());
-  co_return gone.outcome.done();
+  if (worker_ == nullptr) co_return true;
+  const auto gone = co_await provider().destroy(within(kBound), name_, ref_);
+  if (!gone.outcome.done()) {
+    std::fprintf(stderr, "%s\n", gone.outcome.message.c_str());
+    co_return false;
+  }
+  if (worker_ != nullptr) --std::exchange(worker_, nullptr)->guests;
+  co_return true;
 }
 
 OutputSink::Flow Guest::write(Stream stream, std::string_view bytes) {

@@ -125,7 +125,10 @@ class Guest final : public std::enable_shared_from_this<Guest>,
   State read(std::string& into, std::size_t bytes_max) override;
   void on_ready(std::function<void()> ready) override { ready_ = std::move(ready); }
 
+  Provider& provider() { return worker_->loaded->provider(); }
+
   Machines& machines_;
+  Worker* worker_ = nullptr;  // null: it has no place any more
   std::string name_;
   std::string ref_;
   Environment environment_;

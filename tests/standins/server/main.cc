@@ -4,6 +4,7 @@
 // it prints one line of JSON: {"service", "url", "port", "ca", "journal"}. Each line on its standard
 // input is a command for Front::control and answered by one line; {"machines": true} asks how many real
 // sandboxes there are.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
@@ -49,6 +50,14 @@ bool read_options(int argc, char** argv, Options* options) {
     }
   }
   return !options->folder.empty() && (options->service == "daytona" || options->service == "vercel");
+}
+
+// A thousand clients at once are within what it should hold.
+void raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void say(const boost::json::value& value) {
@@ -152,6 +161,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: standin daytona|vercel --folder DIR [--faults FILE]\n");
     return 2;
   }
+  raise_open_files();
   boost::asio::io_context loop(1);
   int result = 1;
   {

@@ -39,6 +39,8 @@ class Service {
   virtual const std::vector<Endpoint>& endpoints() const = 0;
   // Takes off what comes before the paths that endpoints name, or says that this is no path of the service.
   virtual bool strip(std::vector<std::string>* path) const = 0;
+  // Whether the request needs no token, because its address is signed.
+  virtual bool is_signed(const Request&) const { return false; }
   virtual Response refusal(const Request& request, int status, std::string message) const = 0;
   // Called before the first request.
   virtual void listens_at(std::uint16_t port) = 0;

@@ -53,6 +53,17 @@ class Transcript {
     return text;
   }
   const std::string& all() const { return text_; }
+  // The same as it was `bytes` bytes ago.
+  Transcript earlier(std::size_t bytes) const {
+    Transcript then;
+    const std::size_t end = text_.size() - std::min(text_.size(), bytes);
+    for (std::size_t at = 0; at < end;) {
+      const Piece one = piece(at, end - at);
+      then.append(one.stream, one.bytes);
+      at += one.bytes.size();
+    }
+    return then;
+  }
 
  private:
   struct Run {

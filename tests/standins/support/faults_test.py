@@ -23,12 +23,12 @@ PROGRAM, FOLDER = sys.argv[1:3]
 TOKEN = {"Authorization": "Bearer token-1"}
 EXECUTE = "POST /toolbox/{id}/process/execute"
 PATIENCE_SECONDS = 60
+Path(FOLDER).mkdir(parents=True, exist_ok=True)
 
 
 class DaytonaTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        Path(FOLDER).mkdir(parents=True, exist_ok=True)
         cls.stand_in = StandIn(PROGRAM, "daytona", tempfile.mkdtemp(dir=FOLDER))
         cls.addClassCleanup(cls.stand_in.__exit__)
 
@@ -148,6 +148,18 @@ class DaytonaTest(unittest.TestCase):
                 self.stand_in.faults({"endpoint": "GET /health", "do": "drop"}, fault)
         self.assertEqual(self.ask("GET", "/api/health")[0], 200)
 
+    def test_a_log_is_told_behind_what_was_written(self):
+        id_ = self.create()
+        session = f"/toolbox/{id_}/process/session"
+        self.ask("POST", session, {"sessionId": "s"})
+        command = self.ask("POST", f"{session}/s/exec", {"command": "echo one; echo two"})[1]
+        self.assertEqual(command["stdout"], "one\ntwo\n")
+        logs = "GET /toolbox/{id}/process/session/{session}/command/{command}/logs"
+        self.stand_in.faults({"endpoint": logs, "do": "behind", "bytes": 5})
+        path = f"{session}/s/command/{command['cmdId']}/logs"
+        token = {**TOKEN, "X-Daytona-SDK-Version": "0.218.0"}
+        self.assertEqual([self.ask("GET", path, token=token)[1]["stdout"] for _ in range(2)], ["one", "one\ntwo\n"])
+
     def test_a_great_deal_of_output_is_whole(self):
         id_ = self.create()
         status, done = self.run_in(id_, "head -c 50000000 /dev/zero | tr '\\0' x; echo end")
@@ -180,6 +192,81 @@ class DaytonaTest(unittest.TestCase):
         self.run_in(id_, "kill -9 $PPID")
         self.wait(lambda: self.run_in(id_, "true")[0] == 502)
         self.assertEqual(self.ask("GET", f"/api/sandbox/{id_}")[1]["state"], "started")
+
+
+    def test_there_are_more_sandboxes_than_one_worker_has_operations_for(self):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            ids = list(pool.map(lambda _: self.ask("POST", "/api/sandbox", {})[1]["id"], range(70)))
+            self.assertEqual(self.stand_in.machines(), 70)
+            echoes = list(pool.map(lambda one: self.run_in(one, "echo $HOSTNAME")[1]["result"], ids))
+            self.assertEqual(len(set(echoes)), 70)
+            list(pool.map(self.delete, ids))
+        self.wait(lambda: self.stand_in.machines() == 0)
+
+
+class VercelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stand_in = StandIn(PROGRAM, "vercel", tempfile.mkdtemp(dir=FOLDER))
+        cls.addClassCleanup(cls.stand_in.__exit__)
+
+    def setUp(self):
+        self.addCleanup(self.stand_in.ask, clear=True)
+
+    def ask(self, method, path, body=None, query=""):
+        data = None if body is None else json.dumps(body)
+        status, headers, data = self.stand_in.request(method, f"/api/{path}?teamId=t&projectId=p&project=p{query}", data, TOKEN)
+        if headers.get("Content-Type") == "application/x-ndjson":
+            return status, [json.loads(line) for line in data.splitlines()]
+        return status, json.loads(data) if data else None
+
+    def create(self, name):
+        status, made = self.ask("POST", "v3/sandboxes", {"projectId": "p", "ports": [], "name": name})
+        self.assertEqual(status, 200, made)
+        self.addCleanup(self.ask, "DELETE", f"v2/sandboxes/{name}")
+        return made["session"]["id"]
+
+    def test_what_is_made_is_seen_later_and_what_is_deleted_for_longer(self):
+        self.stand_in.faults({"endpoint": "POST /v3/sandboxes", "do": "hide", "looks": 2},
+                             {"endpoint": "DELETE /v2/sandboxes/{name}", "do": "linger", "looks": 2})
+        self.create("late")
+        self.assertEqual(self.ask("POST", "v3/sandboxes", {"projectId": "p", "name": "late"})[0], 400)
+        self.assertEqual(self.ask("GET", "v2/sandboxes/late")[0], 404)
+        self.assertEqual(self.ask("GET", "v2/sandboxes")[1]["sandboxes"], [])
+        self.assertEqual(self.ask("GET", "v2/sandboxes/late")[0], 200)
+        self.ask("DELETE", "v2/sandboxes/late")
+        self.assertEqual(self.stand_in.machines(), 0)
+        self.assertEqual([self.ask("GET", "v2/sandboxes/late")[0] for _ in range(3)], [200, 200, 404])
+
+    def test_a_status_nobody_knows_is_shown_for_some_looks(self):
+        self.stand_in.faults({"endpoint": "POST /v3/sandboxes", "do": "state", "state": "quantum", "looks": 2})
+        self.create("odd")
+        seen = [self.ask("GET", "v2/sandboxes/odd")[1]["session"]["status"] for _ in range(3)]
+        self.assertEqual(seen, ["quantum", "quantum", "running"])
+
+    def test_a_stream_ends_before_its_command_is_said_to_have_ended_and_can_be_asked(self):
+        session = self.create("cut")
+        endpoint = "POST /v2/sandboxes/sessions/{session}/cmd"
+        self.stand_in.faults({"endpoint": endpoint, "do": "cut", "bytes": 400})
+        with self.assertRaises((http.client.IncompleteRead, ConnectionError, ssl.SSLError)):
+            self.ask("POST", f"v2/sandboxes/sessions/{session}/cmd",
+                     {"command": "sh", "args": ["-c", "seq 1000; exit 7"], "wait": True, "logs": True})
+        command = self.ask("GET", f"v2/sandboxes/sessions/{session}/cmd")[1]["commands"][0]
+        path = f"v2/sandboxes/sessions/{session}/cmd/{command['id']}"
+        self.assertEqual(self.ask("GET", path, query="&wait=true")[1]["command"]["exitCode"], 7)
+        lines = "".join(line["data"] for line in self.ask("GET", f"{path}/logs")[1])
+        self.assertEqual(lines, "".join(f"{i}\n" for i in range(1, 1001)))
+
+    def test_a_page_leaves_one_out_and_repeats_another(self):
+        for name in "abcd":
+            self.create(name)
+        self.stand_in.faults({"endpoint": "GET /v2/sandboxes", "do": "page"})
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = self.ask("GET", "v2/sandboxes", query=f"&sortBy=name&sortOrder=asc&limit=2&cursor={cursor}")[1]
+            seen += [one["name"] for one in page["sandboxes"]]
+            cursor = page["pagination"]["next"]
+        self.assertEqual(seen, ["a", "a", "c", "d"])
 
 
 class EndTest(unittest.TestCase):
