@@ -84,6 +84,8 @@ boost::json::object Daytona::dto(const Sandbox& sandbox, bool listed) const {
   for (const auto& [key, value] : sandbox.shape) object[key] = value;
   object["labels"] = sandbox.labels;
   object["state"] = sandbox.state_looks > 0 ? sandbox.shown_state : sandbox.state;
+  // What is gone is only ever shown when it lingers, and then it is not gone yet.
+  if (sandbox.gone()) object["state"] = "destroying";
   object["desiredState"] = sandbox.desired;
   if (!sandbox.error_reason.empty()) {
     object["errorReason"] = sandbox.error_reason;

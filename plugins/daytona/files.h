@@ -1,0 +1,39 @@
+// One whole file in or out, through the service's own file calls.
+#ifndef BERTH_PLUGINS_DAYTONA_FILES_H_
+#define BERTH_PLUGINS_DAYTONA_FILES_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "berth/async_provider.hpp"
+#include "plugins/daytona/api.h"
+
+namespace berth::daytona {
+
+// One thread; the Api outlives it.
+class Files {
+ public:
+  explicit Files(Api& api) : api_(api) {}
+
+  Awaitable<void> put(AsyncOperation& operation, std::string ref, const PutFile& file);
+  Awaitable<GotFile> get(AsyncOperation& operation, std::string ref, const GetFile& file);
+
+  // Puts what the operation is given, until its end, into a new file of the sandbox; its path.
+  Awaitable<std::string> put_input(AsyncOperation& operation, std::string ref);
+
+ private:
+  Awaitable<Answer> upload(AsyncOperation& operation, Url toolbox, std::string path,
+                           std::optional<std::uint64_t> size);
+  Awaitable<void> shell(AsyncOperation& operation, Url toolbox, std::string line);
+  Awaitable<void> remove_quietly(Url toolbox, std::string path);
+
+  Api& api_;
+};
+
+// A name that nobody else uses.
+std::string fresh_name(std::string_view prefix);
+
+}  // namespace berth::daytona
+
+#endif  // BERTH_PLUGINS_DAYTONA_FILES_H_

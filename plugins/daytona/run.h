@@ -1,0 +1,49 @@
+// Commands at Daytona: a session with one background command for each.
+//
+// The command is runner.py with the program as its arguments. The service's logs are text, kept
+// whole and read again and again; the runner's lines make exact bytes, separate streams and a real
+// cause out of them. The program's input is put into a file first and read from there.
+#ifndef BERTH_PLUGINS_DAYTONA_RUN_H_
+#define BERTH_PLUGINS_DAYTONA_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "berth/async_provider.hpp"
+#include "plugins/daytona/api.h"
+#include "plugins/daytona/files.h"
+
+namespace berth::daytona {
+
+// One thread; the Api and the Files outlive it.
+class Runner {
+ public:
+  Runner(Api& api, Files& files);
+
+  Awaitable<RunResult> run(AsyncOperation& operation, std::string ref, const Command& command);
+
+ private:
+  struct Running;
+
+  Awaitable<void> start(AsyncOperation& operation, Running& running, const Command& command);
+  Awaitable<RunResult> follow(AsyncOperation& operation, Running& running);
+  Awaitable<bool> read_log(AsyncOperation& operation, Running& running);
+  Awaitable<bool> follow_socket(AsyncOperation& operation, Running& running);
+  Awaitable<void> hand_over(AsyncOperation& operation, Running& running);
+  Awaitable<bool> has_exited(AsyncOperation& operation, Running& running);
+  Awaitable<RunResult> unseen_end(AsyncOperation& operation, Running& running);
+  Awaitable<void> end_session(Running& running);
+  std::string shell_line(const Command& command, const std::string& input) const;
+
+  Api& api_;
+  Files& files_;
+  std::string program_;  // runner.py without its comments
+};
+
+// One word for a POSIX shell, whatever is in it.
+std::string quoted(std::string_view word);
+
+}  // namespace berth::daytona
+
+#endif  // BERTH_PLUGINS_DAYTONA_RUN_H_
