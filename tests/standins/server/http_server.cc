@@ -91,9 +91,12 @@ class OneExchange final : public Exchange {
 
   Task<bool> write(std::string bytes) override {
     if (closed_ || bytes.empty()) co_return !closed_;
+    // In one piece: each buffer would be a record of TLS, and a packet, of its own.
+    char size[20];
+    bytes.insert(0, size, static_cast<std::size_t>(std::snprintf(size, sizeof(size), "%zx\r\n", bytes.size())));
+    bytes += "\r\n";
     boost::system::error_code error;
-    co_await asio::async_write(stream_, http::make_chunk(asio::buffer(bytes)),
-                               redirect_error(use_awaitable, error));
+    co_await asio::async_write(stream_, asio::buffer(bytes), redirect_error(use_awaitable, error));
     if (error) closed_ = true;
     co_return !closed_;
   }
