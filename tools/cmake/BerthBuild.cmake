@@ -14,6 +14,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Wno-restrict>)
 endif()
 
+# Several sources as one unit: for a build that is made seldom and whole, three times cheaper. What a source
+# forgets to include shows in the others. A type of an unnamed namespace is no fault in what is no header.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(berth_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
+
 add_library(berth_sanitizer_options OBJECT "${CMAKE_CURRENT_LIST_DIR}/sanitizer_options.c")
 target_link_libraries(berth_sanitizer_options PRIVATE berth_flags)
 if(BERTH_SANITIZE)

@@ -76,7 +76,7 @@ Status deadline_is_a_cancellation(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kCancCases[] = {
     {"CANC-001", "cancelling-ends-the-program", "CANC-001", Profile::kFull, Start::kOpen,
      "Cancels a run whose program heeds no signal, and looks whether it still writes",
      &cancelling_ends_the_program},
@@ -92,6 +92,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList canc_cases() { return kCases; }
+CaseList canc_cases() { return kCancCases; }
 
 }  // namespace berth::conformance

@@ -95,7 +95,7 @@ Status list_has_everything(Lab& lab) {
   return lab.gone(other.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kCleanCases[] = {
     {"CLEAN-001", "destroy-means-gone", "CLEAN-001", Profile::kSmoke, Start::kOpen,
      "Destroys sandboxes by name, and by name and reference, looks for them, and destroys again what is gone or never was",
      &destroy_means_gone},
@@ -114,6 +114,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList clean_cases() { return kCases; }
+CaseList clean_cases() { return kCleanCases; }
 
 }  // namespace berth::conformance

@@ -110,7 +110,7 @@ Status several_in_one_sandbox(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kConcCases[] = {
     {"CONC-001", "as-many-run-as-declared", "CONC-001", Profile::kFull, Start::kOpen,
      "Starts as many programs as the provider declares, at most six, and expects all to run at once",
      &as_many_as_declared},
@@ -126,6 +126,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList conc_cases() { return kCases; }
+CaseList conc_cases() { return kConcCases; }
 
 }  // namespace berth::conformance

@@ -166,7 +166,7 @@ Status answers_get_lost(Lab& lab) {
   return account_for(lab, books);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kFaultCases[] = {
     {"FAULT-001", "tiny-deadlines-lose-nothing", "OUT-007", Profile::kFull, Start::kFile,
      "Creates and destroys with deadlines of a tenth of a millisecond and more, then counts what exists by name and "
      "by tag", &tiny_deadlines},
@@ -180,6 +180,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList fault_cases() { return kCases; }
+CaseList fault_cases() { return kFaultCases; }
 
 }  // namespace berth::conformance

@@ -70,7 +70,7 @@ Status fence_ends_nothing(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kFenceCases[] = {
     {"FENCE-001", "a-fenced-name-makes-nothing", "FENCE-001", Profile::kSmoke, Start::kOpen,
      "Creates after a fence, and fences while a create is under way, and looks for what must not exist",
      &fenced_name_makes_nothing, kFences},
@@ -83,6 +83,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList fence_cases() { return kCases; }
+CaseList fence_cases() { return kFenceCases; }
 
 }  // namespace berth::conformance

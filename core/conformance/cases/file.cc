@@ -145,7 +145,7 @@ Status size_is_what_was_sent(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kFileCases[] = {
     {"FILE-001", "a-file-is-put-whole-or-not", "FILE-001", Profile::kFull, Start::kOpen,
      "Puts files and gets them back with their modes, then cuts puts short and looks for pieces",
      &whole_or_nothing},
@@ -163,6 +163,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList file_cases() { return kCases; }
+CaseList file_cases() { return kFileCases; }
 
 }  // namespace berth::conformance

@@ -156,7 +156,7 @@ Status lifetime_ends_it(Lab& lab) {
   return lab.gone(orphan);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kKeyCases[] = {
     {"KEY-001", "the-same-name-is-the-same-sandbox", "KEY-001", Profile::kSmoke, Start::kOpen,
      "Creates one name twice and expects one reference and one resource",
      &same_name_same_sandbox},
@@ -181,6 +181,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList key_cases() { return kCases; }
+CaseList key_cases() { return kKeyCases; }
 
 }  // namespace berth::conformance

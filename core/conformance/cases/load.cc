@@ -116,7 +116,7 @@ Status leaves_the_process_alone(Lab& lab) {
   return {};
 }
 
-constexpr Case kCases[] = {
+constexpr Case kLoadCases[] = {
     {"LOAD-001", "it-is-one-bounded-file", "LOAD-001", Profile::kSmoke, Start::kLoaded,
      "Reads the file whole", &loader_finds_nothing},
     {"LOAD-002", "it-is-a-shared-object-for-this-machine", "LOAD-002", Profile::kSmoke, Start::kLoaded,
@@ -140,6 +140,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList load_cases() { return kCases; }
+CaseList load_cases() { return kLoadCases; }
 
 }  // namespace berth::conformance

@@ -89,7 +89,7 @@ Status unknown_values_are_refused(Lab& lab) {
 #define BERTH_WATCHED_CASE(clause, slug, sentence) \
   Case { clause, slug, clause, Profile::kSmoke, Start::kOpen, sentence, &exercise }
 
-constexpr Case kCases[] = {
+constexpr Case kMemCases[] = {
     BERTH_WATCHED_CASE("MEM-001", "a-length-comes-with-an-address",
                        "Goes through every slot and looks at every text that is handed back"),
     BERTH_WATCHED_CASE("MEM-003", "sizes-are-the-senders",
@@ -116,6 +116,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList mem_cases() { return kCases; }
+CaseList mem_cases() { return kMemCases; }
 
 }  // namespace berth::conformance

@@ -49,7 +49,7 @@ Status refuses_a_smaller_host(Lab& lab) {
 #define BERTH_LOADER_CASE(clause, slug, sentence) \
   Case { clause, slug, clause, Profile::kSmoke, Start::kLoaded, sentence, &loader_finds_nothing }
 
-constexpr Case kCases[] = {
+constexpr Case kMetaCases[] = {
     BERTH_LOADER_CASE("META-001", "both-notes-are-whole", "Reads both notes through the program headers"),
     BERTH_LOADER_CASE("META-002", "note-and-manifest-agree", "Compares the ABI note with the manifest"),
     BERTH_LOADER_CASE("META-003", "the-manifest-follows-the-schema", "Parses the manifest strictly"),
@@ -88,6 +88,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList meta_cases() { return kCases; }
+CaseList meta_cases() { return kMetaCases; }
 
 }  // namespace berth::conformance

@@ -172,7 +172,7 @@ Status completes_each_once(Lab& lab) {
   return {};
 }
 
-constexpr Case kCases[] = {
+constexpr Case kOpCases[] = {
     {"OP-001", "only-open-operations-are-named", "OP-001", Profile::kFull, Start::kOpen,
      "Carries operations to their end, a program among them, and waits for calls that name one afterwards",
      &names_only_open_operations},
@@ -193,6 +193,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList op_cases() { return kCases; }
+CaseList op_cases() { return kOpCases; }
 
 }  // namespace berth::conformance

@@ -103,7 +103,7 @@ Status lost_answers_are_uncertain(Lab& lab) {
   return {};
 }
 
-constexpr Case kCases[] = {
+constexpr Case kOutCases[] = {
     {"OUT-001", "the-class-is-one-of-six", "OUT-001", Profile::kSmoke, Start::kOpen,
      "Goes good ways and refused ones through every slot, and reads the classes", &answers_hold_together},
     {"OUT-002", "the-code-is-one-of-the-header", "OUT-002", Profile::kSmoke, Start::kOpen,
@@ -129,6 +129,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList out_cases() { return kCases; }
+CaseList out_cases() { return kOutCases; }
 
 }  // namespace berth::conformance

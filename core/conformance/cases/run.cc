@@ -245,7 +245,7 @@ Status runs_javascript(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kRunCases[] = {
     {"RUN-001", "argv-is-run-as-it-is", "RUN-001", Profile::kFull, Start::kOpen,
      "Runs a program found in PATH with arguments a shell would take apart, and a variable over the sandbox's",
      &runs_argv_as_it_is},
@@ -278,6 +278,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList program_cases() { return kCases; }
+CaseList program_cases() { return kRunCases; }
 
 }  // namespace berth::conformance

@@ -118,7 +118,7 @@ Status lookup_tells_the_scope(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kScopeCases[] = {
     {"OPEN-001", "nothing-happens-before-open", "OPEN-001", Profile::kSmoke, Start::kLoaded,
      "Calls lookup and create before open and expects REJECTED, no thread, no descriptor and no sandbox",
      &nothing_before_open},
@@ -142,6 +142,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList scope_cases() { return kCases; }
+CaseList scope_cases() { return kScopeCases; }
 
 }  // namespace berth::conformance

@@ -173,7 +173,7 @@ Status extensions_answer_the_same(Lab& lab) {
   return {};
 }
 
-constexpr Case kCases[] = {
+constexpr Case kShutCases[] = {
     {"USE-001", "usage-only-grows", "USE-001", Profile::kFull, Start::kOpen,
      "Compares the counters of two programs and of the sandbox where they share an epoch, and looks for a zero that "
      "cannot be", &usage_only_grows},
@@ -193,6 +193,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList shut_cases() { return kCases; }
+CaseList shut_cases() { return kShutCases; }
 
 }  // namespace berth::conformance

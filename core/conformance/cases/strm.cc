@@ -169,7 +169,7 @@ Status one_descriptor_one_meaning(Lab& lab) {
   return lab.gone(made.name);
 }
 
-constexpr Case kCases[] = {
+constexpr Case kStrmCases[] = {
     {"STRM-001", "streams-are-those-of-the-slot", "STRM-001", Profile::kFull, Start::kOpen,
      "Runs a program that writes to both streams, gets a file, and gets one that is not there",
      &streams_are_those_of_the_slot},
@@ -196,6 +196,6 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-CaseList strm_cases() { return kCases; }
+CaseList strm_cases() { return kStrmCases; }
 
 }  // namespace berth::conformance
