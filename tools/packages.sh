@@ -67,13 +67,13 @@ need_packages() {
   rm -f "$log"
 }
 
-# configure PRESET: once; afterwards the build itself reconfigures when a CMake file changes.
+# configure PRESET [CMAKE ARGUMENT ...]: once; afterwards the build itself reconfigures when a CMake file changes.
 configure() {
   local folder="$root/build/$1"
   if [ -f "$folder/build.ninja" ]; then return; fi
   mkdir -p "$folder"
   say "configuring build/$1"
-  if ! (cd "$root" && cmake --preset "$1") </dev/null >"$folder/configure.log" 2>&1; then
+  if ! (cd "$root" && cmake --preset "$@") </dev/null >"$folder/configure.log" 2>&1; then
     tail -n 40 "$folder/configure.log" >&2
     die "configuring failed; the whole output: $folder/configure.log"
   fi

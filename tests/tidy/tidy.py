@@ -187,8 +187,11 @@ def compiled_sources(tree):
     sources = set()
     for entry in json.loads(database.read_text()):
         path = Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(tree.root):
-            sources.add(path.relative_to(tree.root).as_posix())
+        # A unit that CMake makes of several sources is a list of them.
+        paths = [path]
+        if path.parent.name == "Unity":
+            paths = [Path(name) for name in re.findall(r'^#include "(.+)"$', path.read_text(), re.MULTILINE)]
+        sources.update(path.relative_to(tree.root).as_posix() for path in paths if path.is_relative_to(tree.root))
     return sources
 
 

@@ -66,10 +66,21 @@ struct SparesTheBusy : Twin {
   }
 };
 
-// Where there is no time to look, it will have worked.
+// Where there is no time to look, it will have worked. So it is with sandboxes that were made in good time: what was
+// made in haste is for other clauses.
 struct TrustsTheRequest : Twin {
+  static constexpr std::uint64_t kHasteNs = 1'000'000'000;
+  std::set<std::string> made_in_good_time;
+  std::uint64_t left(berth_op op) const {
+    const std::uint64_t deadline = host().op_deadline(host().ctx, op), now = host().now(host().ctx);
+    return deadline > now ? deadline - now : 0;
+  }
+  void create(berth_op op, berth_str name, const berth_create_spec* spec) override {
+    if (left(op) > kHasteNs) made_in_good_time.insert(text(name));
+    Twin::create(op, name, spec);
+  }
   void destroy(berth_op op, berth_str name, berth_str ref) override {
-    if (host().op_deadline(host().ctx, op) > host().now(host().ctx)) return Twin::destroy(op, name, ref);
+    if (left(op) > 0 || !made_in_good_time.contains(text(name))) return Twin::destroy(op, name, ref);
     done(op);
   }
 };
