@@ -13,7 +13,7 @@
 #ifndef BERTH_ASYNC_PROVIDER_HPP
 #define BERTH_ASYNC_PROVIDER_HPP
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -40,9 +40,9 @@ class AsyncShell;
 // A descriptor of the host's, watched through a copy: the host's own is never closed or read.
 inline boost::asio::posix::stream_descriptor watch(const boost::asio::any_io_executor& executor,
                                                    int fd) {
-  const int copy = ::dup(fd);
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0)
-    throw std::system_error(errno, std::generic_category(), "dup of a descriptor of the host");
+    throw std::system_error(errno, std::generic_category(), "a copy of a descriptor of the host");
   return boost::asio::posix::stream_descriptor(executor, copy);
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "berth/testing/fake_host.hpp"
@@ -99,6 +101,30 @@ TEST_F(AsyncProviderTest, OpensRunsAndClosesOnItsOwnLoop) {
 TEST_F(AsyncProviderTest, AFailedOpenMayBeTriedAgain) {
   EXPECT_EQ(host_.open(R"({"refuse":1})").code, Code::kPermission);
   ASSERT_TRUE(host_.open().done());
+}
+
+std::size_t threads() {
+  const std::filesystem::directory_iterator all("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// Of event loops: the host keeps descriptors of its own for every operation.
+std::size_t loops() {
+  std::size_t count = 0;
+  std::error_code gone;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+    if (std::filesystem::read_symlink(each, gone).string().find("eventpoll") != std::string::npos)
+      ++count;
+  return count;
+}
+
+TEST_F(AsyncProviderTest, AFailedOpenLeavesNeitherThreadNorLoop) {
+  EXPECT_EQ(host_.open(R"({"refuse":1})").code, Code::kPermission);
+  const std::size_t before = threads();
+  EXPECT_EQ(loops(), 0u);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(host_.open(R"({"refuse":1})").code, Code::kPermission);
+  EXPECT_EQ(loops(), 0u);
+  EXPECT_LE(threads(), before + 2) << "a host lends threads as it needs them";
 }
 
 TEST_F(AsyncProviderTest, AnExceptionAssertsNothing) {

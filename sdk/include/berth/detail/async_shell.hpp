@@ -176,8 +176,21 @@ class AsyncShell : public Gate {
       co_return;
     }
     provider_.reset();
+    failed_open_ = op;
+    open_failure_ = wrong;
+    // The loop ends, too, and cannot be joined on its own thread. [OPEN-002]
+    const auto join = [](void* self) { static_cast<AsyncShell*>(self)->close_failed_open(true); };
+    if (!host().post(join, this)) close_failed_open(false);
+  }
+
+  // After the completion this shell may be entered again, so nothing of it is touched then.
+  void close_failed_open(bool joins) {
+    if (joins) loop_.reset();
+    const Host host_copy = host();
+    const std::exception_ptr failure = std::exchange(open_failure_, nullptr);
+    const berth_op op = std::exchange(failed_open_, 0);
     set_phase(Phase::kEntered);
-    answer_exception(host(), op, Facts::kId, "open", wrong);
+    answer_exception(host_copy, op, Facts::kId, "open", failure);
   }
 
   template <class Call, class Args>
@@ -256,6 +269,8 @@ class AsyncShell : public Gate {
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<P> provider_;
   std::exception_ptr shutdown_failure_;
+  std::exception_ptr open_failure_;
+  berth_op failed_open_ = 0;
 };
 
 }  // namespace detail
