@@ -27,7 +27,7 @@ struct Upload {
 
   std::string head, tail;
   std::string_view left_of_head, left_of_tail;
-  std::optional<std::uint64_t> size;  // of the contents; nothing: until they end
+  std::uint64_t size = 0;  // of the contents
   std::uint64_t sent = 0;
   At at = At::kHead;
 };
@@ -48,10 +48,10 @@ Awaitable<std::size_t> next_bytes(AsyncOperation& operation, Upload& upload, std
   if (upload.at == Upload::At::kContents) {
     const std::size_t bytes = co_await operation.input(into);
     upload.sent += bytes;
-    if (upload.size && upload.sent > *upload.size)
+    if (upload.sent > upload.size)
       throw Failure::uncertain(Code::kInvalidArgument, "the file is longer than was announced");
     if (bytes != 0) co_return bytes;
-    if (upload.size && upload.sent < *upload.size)
+    if (upload.sent < upload.size)
       throw Failure::uncertain(Code::kInvalidArgument, "the file is shorter than was announced");
     upload.at = Upload::At::kTail;
   }
@@ -105,7 +105,7 @@ std::string fresh_name(std::string_view prefix) {
 }
 
 Awaitable<Answer> Files::upload(AsyncOperation& operation, Url toolbox, std::string path,
-                                std::optional<std::uint64_t> size) {
+                                std::uint64_t size) {
   const http::MultipartForm form;
   const auto state = std::make_shared<Upload>();
   state->head = form.field("files[0].path", path) + form.file_head("files[0].file", "file");
@@ -119,7 +119,7 @@ Awaitable<Answer> Files::upload(AsyncOperation& operation, Url toolbox, std::str
   sent.source = [&operation, state](std::span<char> into) {
     return next_bytes(operation, *state, into);
   };
-  if (size) sent.source_bytes = state->head.size() + *size + state->tail.size();
+  sent.source_bytes = state->head.size() + size + state->tail.size();
   std::string what = "POST " + sent.url.shown();
   http::Reply reply = co_await api_.client().send(sent);
   Answer answer = co_await api_.read(reply, what);
@@ -192,14 +192,6 @@ Awaitable<void> Files::put(AsyncOperation& operation, std::string ref, const Put
   co_await boost::asio::this_coro::reset_cancellation_state();
   if (toolbox) co_await remove_quietly(*toolbox, piece);
   std::rethrow_exception(wrong);
-}
-
-Awaitable<std::string> Files::put_input(AsyncOperation& operation, std::string ref) {
-  const std::string path = fresh_name("/tmp/.berth-input-");
-  const Url toolbox = co_await api_.toolbox(ref, until(operation, kCallPatience));
-  const Answer answer = co_await upload(operation, toolbox, path, std::nullopt);
-  if (!answer.ok()) throw failure_of(answer);
-  co_return path;
 }
 
 Awaitable<GotFile> Files::get(AsyncOperation& operation, std::string ref, const GetFile& file) {

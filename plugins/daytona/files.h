@@ -2,7 +2,7 @@
 #ifndef BERTH_PLUGINS_DAYTONA_FILES_H_
 #define BERTH_PLUGINS_DAYTONA_FILES_H_
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,12 +19,9 @@ class Files {
   Awaitable<void> put(AsyncOperation& operation, std::string ref, const PutFile& file);
   Awaitable<GotFile> get(AsyncOperation& operation, std::string ref, const GetFile& file);
 
-  // Puts what the operation is given, until its end, into a new file of the sandbox; its path.
-  Awaitable<std::string> put_input(AsyncOperation& operation, std::string ref);
-
  private:
   Awaitable<Answer> upload(AsyncOperation& operation, Url toolbox, std::string path,
-                           std::optional<std::uint64_t> size);
+                           std::uint64_t size);
   Awaitable<void> shell(AsyncOperation& operation, Url toolbox, std::string line);
   Awaitable<void> remove_quietly(Url toolbox, std::string path);
 

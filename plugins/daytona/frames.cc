@@ -113,6 +113,15 @@ std::optional<std::string> from_base64(std::string_view text) {
   return out;
 }
 
+std::string to_base64(std::string_view bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
 std::string without_marks(std::string_view bytes) {
   std::string out(bytes);
   std::erase_if(out, [](char c) { return c == '\1' || c == '\2'; });

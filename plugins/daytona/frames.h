@@ -71,6 +71,7 @@ class LogText {
 };
 
 std::string without_marks(std::string_view bytes);
+std::string to_base64(std::string_view bytes);
 // Nothing when it is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 

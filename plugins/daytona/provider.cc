@@ -22,10 +22,7 @@ namespace {
 struct Service {
   Service(boost::asio::any_io_executor executor, const Settings& settings,
           std::string_view state_dir)
-      : api(std::move(executor), settings),
-        lifecycle(api, state_dir),
-        files(api),
-        runner(api, files) {}
+      : api(std::move(executor), settings), lifecycle(api, state_dir), files(api), runner(api) {}
 
   Api api;
   Lifecycle lifecycle;

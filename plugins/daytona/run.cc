@@ -4,9 +4,13 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <span>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "berth_daytona_parts_texts.h"
+#include "plugins/daytona/files.h"
 #include "plugins/daytona/frames.h"
 #include "plugins/http/websocket.h"
 
@@ -21,7 +25,9 @@ constexpr seconds kCallPatience{30};
 constexpr seconds kEndPatience{5};         // for ending a session
 constexpr seconds kTimeoutMargin{5};       // for the runner to end a program whose time is over
 constexpr milliseconds kSocketAfter{250};  // a command that lasts is followed, not asked for
-constexpr int kFailuresMax = 8;   // in a row, before it is asked what became of the sandbox
+constexpr int kFailuresMax = 8;  // in a row, before it is asked what became of the sandbox
+constexpr std::size_t kInputBytes = 24 * 1024;
+constexpr int kFeedAttempts = 4;
 constexpr int kLastReadings = 3;  // of the log once the command has exited
 
 std::string text(const json::object& object, std::string_view key) {
@@ -65,34 +71,32 @@ struct Runner::Running {
   Clock::time_point give_up = http::kNever;  // the program's own time, and some
   bool limited[2] = {false, false};          // the host keeps no more of this stream
   bool started = false;                      // there may be a session
+  bool feeding_failed = false;               // the program waits for input that does not come
   int failures = 0;                          // in a row
   std::string why;                           // of the last one
 };
 
-Runner::Runner(Api& api, Files& files)
-    : api_(api), files_(files), program_(without_comments(runner_py)) {}
+Runner::Runner(Api& api) : api_(api), program_(without_comments(runner_py)) {}
 
-std::string Runner::shell_line(const Command& command, const std::string& input) const {
+std::string Runner::shell_line(const Command& command) const {
+  const bool has_input = command.stdin_source == StdinSource::kInput;
   const auto limit = std::chrono::duration<double>(command.timeout).count();
   std::string line = "python3 -I -S -c " + quoted(program_);
   const auto add = [&line](std::string_view word) { line += " " + quoted(word); };
   add(std::to_string(limit));
   add(command.cwd);
-  add(input);
+  add(has_input ? "-" : "");
   add(std::to_string(command.stdout_cap_bytes));
   add(std::to_string(command.stderr_cap_bytes));
   add(std::to_string(command.env.size()));
   for (const PairView& pair : command.env)
     add(std::string(pair.key) + "=" + std::string(pair.value));
   for (const std::string_view word : command.argv) add(word);
-  // The session's shell reads its own commands from the same input.
-  return line + " </dev/null";
+  // The session's shell reads its own commands from where a program would read its input.
+  return has_input ? line : line + " </dev/null";
 }
 
 Awaitable<void> Runner::start(AsyncOperation& operation, Running& running, const Command& command) {
-  std::string input;
-  if (command.stdin_source == StdinSource::kInput)
-    input = co_await files_.put_input(operation, running.ref);
   const std::string name = fresh_name("berth-");
   running.toolbox = co_await api_.toolbox(running.ref, until(operation, kCallPatience));
   const Url sessions = running.toolbox.with_path("/process/session");
@@ -107,8 +111,9 @@ Awaitable<void> Runner::start(AsyncOperation& operation, Running& running, const
   // The name is fresh: a conflict is this very request, sent before.
   if (!session.ok() && session.status != 409) throw failure_of(session);
   json::object asked;
-  asked["command"] = shell_line(command, input);
+  asked["command"] = shell_line(command);
   asked["runAsync"] = true;
+  asked["suppressInputEcho"] = true;
   const std::string command_body = json::serialize(asked);
   const Url exec = running.session.with_path("/exec");
   const Answer begun =
@@ -276,6 +281,49 @@ Awaitable<RunResult> Runner::follow(AsyncOperation& operation, Running& running)
   }
 }
 
+// Hands the program its input, piece by piece; returns only when that failed. The runner takes a
+// piece that comes twice once, so one that may have arrived is sent again.
+Awaitable<void> Runner::feed(AsyncOperation& operation, Running& running) {
+  std::vector<char> buffer(kInputBytes);
+  const std::span<char> into(buffer);
+  const Url url = running.command.with_path("/input");
+  bool over = false;
+  for (std::uint64_t number = 0; !over; ++number) {
+    const std::size_t got = co_await operation.input(into);
+    over = got == 0;
+    json::object sent;
+    sent["data"] = std::to_string(number) + " " +
+                   (over ? "." : to_base64(std::string_view(buffer.data(), got)));
+    const std::string body = json::serialize(sent);
+    for (int failures = 0;; ++failures) {
+      std::optional<Answer> answer;
+      try {
+        answer = co_await api_.call(Method::kPost, url, body, until(operation, kCallPatience),
+                                    http::Repeat::kAllowed);
+      } catch (const http::TransportFailure& failure) {
+        running.why = failure.message();
+      }
+      // 410: the program ended without taking it.
+      if (answer && (answer->ok() || answer->status == 410)) break;
+      if (answer) running.why = sentence(*answer);
+      running.feeding_failed = failures + 1 >= kFeedAttempts;
+      if (running.feeding_failed) co_return;
+      co_await api_.sleep(api_.settings().poll_most);
+    }
+  }
+  for (;;) co_await api_.sleep(std::chrono::hours(1));
+}
+
+// follow() with its end written down: of two coroutines side by side an exception would be lost.
+Awaitable<void> Runner::follow_into(AsyncOperation& operation, Running& running,
+                                    std::optional<RunResult>& result, std::exception_ptr& wrong) {
+  try {
+    result = co_await follow(operation, running);
+  } catch (...) {
+    wrong = std::current_exception();
+  }
+}
+
 // Ends whatever the command has left running, with everything that was ever started in it.
 Awaitable<void> Runner::end_session(Running& running) {
   if (!running.started) co_return;
@@ -303,7 +351,13 @@ Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string ref,
   std::optional<RunResult> result;
   try {
     co_await start(operation, running, command);
-    result = co_await follow(operation, running);
+    if (command.stdin_source == StdinSource::kInput) {
+      using namespace boost::asio::experimental::awaitable_operators;
+      co_await (follow_into(operation, running, result, wrong) || feed(operation, running));
+    } else {
+      co_await follow_into(operation, running, result, wrong);
+    }
+    if (wrong) std::rethrow_exception(std::exchange(wrong, nullptr));
   } catch (const http::TransportFailure& failure) {
     wrong = std::make_exception_ptr(failure.reason() == http::Reason::kCancelled
                                         ? Operation::cancelled_failure()
@@ -317,6 +371,9 @@ Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string ref,
   if (running.started)
     operation.host().log(LogLevel::kWarn, "a session of sandbox " + running.ref +
                                               " could not be ended: " + running.why);
+  if (running.feeding_failed && !result)
+    throw Failure::uncertain(Code::kUnavailable,
+                             "the program could not be given its input: " + running.why);
   if (wrong) std::rethrow_exception(wrong);
   co_return *result;
 }

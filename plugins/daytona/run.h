@@ -2,24 +2,24 @@
 //
 // The command is runner.py with the program as its arguments. The service's logs are text, kept
 // whole and read again and again; the runner's lines make exact bytes, separate streams and a real
-// cause out of them. The program's input is put into a file first and read from there.
+// cause out of them. Its input goes the same way in the other direction, while it runs.
 #ifndef BERTH_PLUGINS_DAYTONA_RUN_H_
 #define BERTH_PLUGINS_DAYTONA_RUN_H_
 
-#include <cstdint>
+#include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "berth/async_provider.hpp"
 #include "plugins/daytona/api.h"
-#include "plugins/daytona/files.h"
 
 namespace berth::daytona {
 
-// One thread; the Api and the Files outlive it.
+// One thread; the Api outlives it.
 class Runner {
  public:
-  Runner(Api& api, Files& files);
+  explicit Runner(Api& api);
 
   Awaitable<RunResult> run(AsyncOperation& operation, std::string ref, const Command& command);
 
@@ -34,10 +34,12 @@ class Runner {
   Awaitable<bool> has_exited(AsyncOperation& operation, Running& running);
   Awaitable<RunResult> unseen_end(AsyncOperation& operation, Running& running);
   Awaitable<void> end_session(Running& running);
-  std::string shell_line(const Command& command, const std::string& input) const;
+  Awaitable<void> feed(AsyncOperation& operation, Running& running);
+  Awaitable<void> follow_into(AsyncOperation& operation, Running& running,
+                              std::optional<RunResult>& result, std::exception_ptr& wrong);
+  std::string shell_line(const Command& command) const;
 
   Api& api_;
-  Files& files_;
   std::string program_;  // runner.py without its comments
 };
 

@@ -1,8 +1,11 @@
 #include "plugins/http/websocket.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/role.hpp>
@@ -153,6 +156,22 @@ struct WebSocket::State {
 
 namespace {
 
+// Beast does not hand cancellation on to the stream below, so that is closed here instead.
+template <class Start>
+asio::awaitable<error_code> finish(TlsSocket& tls, Start& start) {
+  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+  asio::cancellation_slot slot = cancellation.slot();
+  if (slot.is_connected()) slot.assign([&tls](asio::cancellation_type) { tls.close(); });
+  error_code wrong;
+  try {
+    co_await start(asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  } catch (const boost::system::system_error& error) {
+    wrong = error.code();
+  }
+  slot.clear();
+  co_return wrong;
+}
+
 void set_options(ws::stream<Stream, false>& stream, const Request& request,
                  const ClientOptions& client, const WebSocketOptions& options) {
   ws::stream_base::timeout timeout{};
@@ -185,12 +204,10 @@ asio::awaitable<WebSocket> Client::open_websocket(const Request& request,
   ws::response_type answer;
   const std::string host = url.origin.host_header(), target = url.target();
   const std::uint64_t before = state->tls->written();
-  error_code wrong;
-  try {
-    co_await state->stream.async_handshake(answer, host, target, asio::use_awaitable);
-  } catch (const boost::system::system_error& error) {
-    wrong = error.code();
-  }
+  auto start = [&](auto token) {
+    return state->stream.async_handshake(answer, host, target, std::move(token));
+  };
+  const error_code wrong = co_await finish(*state->tls, start);
   if (wrong == ws::error::upgrade_declined)
     throw TransportFailure(Reason::kProtocol, Delivery::kAnswered,
                            state->what + ": the service answered " +
@@ -212,12 +229,8 @@ void WebSocket::expires_at(Clock::time_point at) { state_->deadline.move_to(at);
 
 asio::awaitable<WebSocketMessage> WebSocket::read() {
   beast::flat_buffer buffer;
-  error_code wrong;
-  try {
-    co_await state_->stream.async_read(buffer, asio::use_awaitable);
-  } catch (const boost::system::system_error& error) {
-    wrong = error.code();
-  }
+  auto start = [&](auto token) { return state_->stream.async_read(buffer, std::move(token)); };
+  const error_code wrong = co_await finish(*state_->tls, start);
   WebSocketMessage message;
   if (wrong == ws::error::closed) {
     const ws::close_reason& reason = state_->stream.reason();
@@ -234,24 +247,16 @@ asio::awaitable<WebSocketMessage> WebSocket::read() {
 
 asio::awaitable<void> WebSocket::send(WebSocketMessage::Kind kind, std::string_view data) {
   state_->stream.text(kind == WebSocketMessage::Kind::kText);
-  error_code wrong;
   const auto bytes = asio::buffer(data.data(), data.size());
-  try {
-    co_await state_->stream.async_write(bytes, asio::use_awaitable);
-  } catch (const boost::system::system_error& error) {
-    wrong = error.code();
-  }
+  auto start = [&](auto token) { return state_->stream.async_write(bytes, std::move(token)); };
+  const error_code wrong = co_await finish(*state_->tls, start);
   if (wrong) state_->fail(wrong, Delivery::kAnswered);
 }
 
 asio::awaitable<void> WebSocket::close() {
   const ws::close_reason reason(ws::close_code::normal);
-  error_code wrong;
-  try {
-    co_await state_->stream.async_close(reason, asio::use_awaitable);
-  } catch (const boost::system::system_error& error) {
-    wrong = error.code();
-  }
+  auto start = [&](auto token) { return state_->stream.async_close(reason, std::move(token)); };
+  const error_code wrong = co_await finish(*state_->tls, start);
   if (wrong && wrong != ws::error::closed) state_->fail(wrong, Delivery::kAnswered);
 }
 

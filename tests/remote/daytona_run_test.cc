@@ -80,19 +80,63 @@ TEST_F(DaytonaRun, OutputArrivesWhileTheProgramRuns) {
   EXPECT_TRUE(host->destroy(wanted, ref).done());
 }
 
-TEST_F(DaytonaRun, InputIsReadToItsEnd) {
+TEST_F(DaytonaRun, InputArrivesWholeAndInOrderThoughAnswersAreLost) {
   DaytonaHost host(standin());
   const std::string wanted = name(), ref = create(host, wanted);
+  constexpr const char* kInput =
+      "POST /toolbox/{id}/process/session/{session}/command/{command}/input";
   std::string input;
-  for (int i = 0; i < 300'000; ++i) input.push_back(static_cast<char>(i * 7));
+  for (int i = 0; i < 300'000; ++i) input.push_back(static_cast<char>(i * 7 + i / 256));
   testing::RunRequest run;
-  run.argv = {"sha256sum"};
+  run.argv = {"cat"};
   run.input = input;
+  testing::Behaviour late;
+  late.input_chunk_bytes = 10'000;
+  late.input_arrives_late = true;
+  host->behave(late);
+  for (const char* fault : {"", R"("nth":2,"do":"drop","when":"after","times":2)",
+                            R"("nth":3,"do":"drop","when":"before","times":1)",
+                            R"("nth":3,"do":"answer","when":"after","status":502,"body":"")"}) {
+    standin().clear();
+    if (*fault != '\0')
+      standin().fault("{\"endpoint\":\"" + std::string(kInput) + "\"," + fault + "}");
+    const auto ran = seen(host->run(ref, run));
+    ASSERT_TRUE(ran.done()) << fault << ran.message;
+    EXPECT_EQ(ran.out, input) << fault;
+  }
+  // A program need not take it.
+  run.argv = {"true"};
+  EXPECT_TRUE(seen(host->run(ref, run)).done());
+  EXPECT_TRUE(host->destroy(wanted, ref).done());
+}
+
+TEST_F(DaytonaRun, AProgramRunsBeforeItsInputHasEnded) {
+  DaytonaHost host(standin());
+  const std::string wanted = name(), ref = create(host, wanted);
+  testing::RunRequest run;
+  run.argv = {"python3", "-c", "import sys; print('up', flush=True); print(sys.stdin.read())"};
+  run.input = "later";
+  testing::Behaviour slow;
+  slow.input_chunk_bytes = 1;
+  slow.input_arrives_late = true;
+  host->behave(slow);
   const auto ran = seen(host->run(ref, run));
   ASSERT_TRUE(ran.done()) << ran.message;
-  const auto same = host->run(ref, {.argv = {"sh", "-c", "wc -c; ls -A /tmp | grep berth"}});
-  EXPECT_EQ(same.out, "0\n") << "nothing is left of the input";
-  EXPECT_EQ(ran.out.size(), 68u);
+  EXPECT_EQ(ran.out, "up\nlater\n");
+  EXPECT_TRUE(host->destroy(wanted, ref).done());
+}
+
+TEST_F(DaytonaRun, ADeadlineEndsACommandThatIsFollowed) {
+  DaytonaHost host(standin());
+  const std::string wanted = name(), ref = create(host, wanted);
+  host->set_deadline(std::chrono::seconds(4));
+  const auto ran = seen(host->run(ref, {.argv = {"sh", "-c", "while echo x; do sleep 0.1; done"}}));
+  host->set_deadline(std::chrono::seconds(0));
+  EXPECT_EQ(ran.code, Code::kCancelled) << ran.message;
+  const auto left = seen(host->run(
+      ref,
+      {.argv = {"sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'while ech[o]'"}}));
+  EXPECT_EQ(left.out, "0\n");
   EXPECT_TRUE(host->destroy(wanted, ref).done());
 }
 

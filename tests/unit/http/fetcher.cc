@@ -101,4 +101,24 @@ std::optional<TransportFailure> Fetcher::talk(const Talk& talk) {
   return std::nullopt;
 }
 
+std::optional<TransportFailure> Fetcher::talk_cancelled(const Talk& talk,
+                                                        std::chrono::milliseconds time) {
+  int left = 1;
+  std::exception_ptr wrong;
+  asio::cancellation_signal signal;
+  asio::steady_timer timer(loop_->context, time);
+  timer.async_wait([&](const boost::system::error_code& error) {
+    if (!error) signal.emit(asio::cancellation_type::terminal);
+  });
+  asio::co_spawn(loop_->context, talk(loop_->client),
+                 asio::bind_cancellation_slot(signal.slot(), loop_->done(left, wrong)));
+  loop_->run(left);
+  try {
+    if (wrong) std::rethrow_exception(wrong);
+  } catch (const TransportFailure& failure) {
+    return failure;
+  }
+  return std::nullopt;
+}
+
 }  // namespace berth::http::tests

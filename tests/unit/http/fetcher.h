@@ -37,6 +37,8 @@ class Fetcher {
   using Talk = std::function<boost::asio::awaitable<void>(Client&)>;
   // Runs a conversation; the failure it ended with, if any.
   std::optional<TransportFailure> talk(const Talk& talk);
+  // The same; cancelled after `time`.
+  std::optional<TransportFailure> talk_cancelled(const Talk& talk, std::chrono::milliseconds time);
 
   Client& client();
 

@@ -172,6 +172,24 @@ TEST_F(HttpWebSocket, ABrokenSocketIsAFailureAndABadFrameToo) {
   }
 }
 
+TEST_F(HttpWebSocket, CancellingEndsAReadThatWaits) {
+  TlsServer server(identity_, [](Peer& peer) {
+    open_socket(peer);
+    peer.linger();
+  });
+  Fetcher fetcher(options());
+  const Request request = get(server.url("/"));
+  const WebSocketOptions with;
+  const auto failure = fetcher.talk_cancelled(
+      [&](Client& client) -> asio::awaitable<void> {
+        WebSocket socket = co_await client.open_websocket(request, with);
+        co_await socket.read();
+      },
+      std::chrono::milliseconds(500));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->reason(), Reason::kCancelled) << failure->message();
+}
+
 TEST_F(HttpWebSocket, ASilentSideIsGivenUpAndADeadlineEndsTheWait) {
   TlsServer server(identity_, [](Peer& peer) {
     open_socket(peer);
