@@ -197,8 +197,8 @@ Url Api::session_url(std::string_view session, std::string_view rest) const {
 
 Url Api::command_url(std::string_view session, std::string_view command,
                      std::string_view rest) const {
-  Url url = (settings_.api.with_path("/v2/sandboxes/sessions") / session).with_path("/cmd") /
-            command;
+  Url url =
+      (settings_.api.with_path("/v2/sandboxes/sessions") / session).with_path("/cmd") / command;
   if (!rest.empty()) url = url.with_path(rest);
   return with_team(url);
 }

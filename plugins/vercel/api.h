@@ -29,11 +29,11 @@ using http::Url;
 // What the service said, whole.
 struct Answer {
   int status = 0;
-  std::string what;          // the request: "POST https://host/path"
-  boost::json::value body;   // null when it is not JSON
-  bool by_service = false;   // a failure in the service's own words, not of something before it
-  std::string code;          // of a failure
-  std::string message;       // of a failure, redacted; never empty for one
+  std::string what;         // the request: "POST https://host/path"
+  boost::json::value body;  // null when it is not JSON
+  bool by_service = false;  // a failure in the service's own words, not of something before it
+  std::string code;         // of a failure
+  std::string message;      // of a failure, redacted; never empty for one
   std::optional<std::chrono::milliseconds> retry_after;
 
   bool ok() const { return status / 100 == 2; }

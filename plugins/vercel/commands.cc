@@ -163,8 +163,9 @@ Awaitable<Said> Commands::shell(AsyncOperation& operation, std::string session, 
     }
   }
   if (!ended)
-    throw Failure::uncertain(Code::kUnavailable, "a short command of the provider's own in session " +
-                                                     session + " ended unseen");
+    throw Failure::uncertain(
+        Code::kUnavailable,
+        "a short command of the provider's own in session " + session + " ended unseen");
   co_return said;
 }
 

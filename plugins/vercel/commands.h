@@ -21,12 +21,12 @@ namespace berth::vercel {
 struct Event {
   enum class Kind { kCommand, kOutput, kError };
   Kind kind = Kind::kCommand;
-  std::string id;                          // kCommand
-  std::optional<std::int64_t> exit_code;   // kCommand, once it has ended
-  std::uint64_t duration_ms = 0;           // kCommand, then
-  Stream stream = Stream::kStdout;         // kOutput
-  std::string data;                        // kOutput
-  std::string code, message;               // kError
+  std::string id;                         // kCommand
+  std::optional<std::int64_t> exit_code;  // kCommand, once it has ended
+  std::uint64_t duration_ms = 0;          // kCommand, then
+  Stream stream = Stream::kStdout;        // kOutput
+  std::string data;                       // kOutput
+  std::string code, message;              // kError
 };
 
 // Events out of bytes that are cut anywhere. What is not one, or of a kind that did not exist when

@@ -45,8 +45,8 @@ std::uint64_t cpus_of(const Limits& limits) {
 
 void require_name(std::string_view name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
   });
   if (!plain || name.empty())
     throw Failure::rejected(Code::kInvalidArgument,
@@ -67,8 +67,8 @@ std::string create_body(const Settings& settings, std::string_view name, const C
   body["projectId"] = settings.identity.project;
   body["ports"] = json::array();
   // The service ends a session by itself after this, whoever lives. [KEY-006]
-  const auto lifetime = spec.lifetime.count() > 0 ? std::chrono::ceil<milliseconds>(spec.lifetime)
-                                                  : kLifetimeDefault;
+  const auto lifetime =
+      spec.lifetime.count() > 0 ? std::chrono::ceil<milliseconds>(spec.lifetime) : kLifetimeDefault;
   body["timeout"] = std::max(lifetime, kLifetimeLeast).count();
   body["resources"] = {{"vcpus", cpus_of(spec.limits)}};
   body["name"] = view(name);

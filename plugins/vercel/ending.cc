@@ -28,8 +28,8 @@ constexpr std::string_view kPageItems = "50";
 Awaitable<void> Lifecycle::stop(AsyncOperation& operation, End& end) {
   if (end.session_over || end.session.empty()) co_return;
   const Url url = api_.session_url(end.session, "/stop");
-  const Answer answer = co_await api_.call(
-      Method::kPost, url, std::string(), until(operation, kStopPatience), http::Repeat::kAllowed);
+  const Answer answer = co_await api_.call(Method::kPost, url, std::string(),
+                                           until(operation, kStopPatience), http::Repeat::kAllowed);
   // One that is over already may be told of in any of these ways; a look at it decides.
   if (!answer.ok()) {
     end.code = code_of(answer);
@@ -69,7 +69,8 @@ Awaitable<void> Lifecycle::confirm_session(AsyncOperation& operation, End& end) 
     co_return;
   }
   const Url url = api_.session_url(end.session);
-  const Answer answer = co_await api_.call(Method::kGet, url, std::string(), until(operation, kLookPatience));
+  const Answer answer =
+      co_await api_.call(Method::kGet, url, std::string(), until(operation, kLookPatience));
   const auto session = answer.ok() ? session_of(answer.body) : std::nullopt;
   const bool forgotten = answer.by_service && (answer.status == 404 || answer.status == 410);
   if (forgotten || (session && is_terminal(phase_of(session->status)))) {
@@ -82,7 +83,7 @@ Awaitable<void> Lifecycle::confirm_session(AsyncOperation& operation, End& end) 
 }
 
 // Stops, deletes and looks, again and again until it is gone or the time is over.
-Awaitable<void> Lifecycle::end(AsyncOperation& operation, End& end, std::string name,
+Awaitable<void> Lifecycle::end(AsyncOperation& operation, End& end, const Wanted& wanted,
                                Clock::time_point give_up) {
   milliseconds pause = api_.settings().poll_first;
   for (;;) {
@@ -92,15 +93,15 @@ Awaitable<void> Lifecycle::end(AsyncOperation& operation, End& end, std::string 
       end.why = failure.message();
     }
     try {
-      if (!end.record_gone) co_await remove(operation, end, name);
+      if (!end.record_gone) co_await remove(operation, end, wanted.name);
     } catch (const http::TransportFailure& failure) {
       end.why = failure.message();
     }
-    const Look seen = co_await look(operation, name);
+    const Look seen = co_await look(operation, wanted.name);
     end.record_gone = seen.kind == Look::Kind::kAbsent;
     if (seen.kind == Look::Kind::kThere) {
       // What has this name now may have come while the old one was being ended.
-      require_identity(*seen.sandbox, name);
+      require_identity(*seen.sandbox, wanted);
       if (end.session != seen.sandbox->session) {
         end.session = seen.sandbox->session;
         end.session_over = false;
@@ -130,15 +131,16 @@ Awaitable<Destroyed> Lifecycle::destroy(AsyncOperation& operation, std::string n
   if (seen.kind == Look::Kind::kUnknown)
     throw Failure::uncertain(seen.code,
                              "it could not be found out whether " + name + " exists: " + seen.why);
+  const Wanted wanted{name, api_.settings().owner_tag};
   End end;
   end.session = ref;
   const auto give_up = until(operation, kDestroyPatience) - kMargin;
   if (seen.kind == Look::Kind::kThere) {
-    require_identity(*seen.sandbox, name);
+    require_identity(*seen.sandbox, wanted);
     end.session = seen.sandbox->session;
     end.session_over = is_terminal(phase_of(seen.sandbox->status));
     end.usage = end.session_over ? seen.sandbox->usage : std::nullopt;
-    co_await this->end(operation, end, name, give_up);
+    co_await this->end(operation, end, wanted, give_up);
   } else {
     end.record_gone = true;
     std::optional<http::TransportFailure> failed;
@@ -148,7 +150,7 @@ Awaitable<Destroyed> Lifecycle::destroy(AsyncOperation& operation, std::string n
       failed = failure;
     }
     if (failed) throw uncertain(*failed);
-    if (!end.session_over) co_await this->end(operation, end, name, give_up);
+    if (!end.session_over) co_await this->end(operation, end, wanted, give_up);
   }
   if (end.gone()) co_return Destroyed{end.usage};
   throw Failure::uncertain(operation.cancelled() ? Code::kCancelled : end.code,
@@ -179,7 +181,8 @@ Awaitable<ListPage> Lifecycle::list_owned(AsyncOperation& operation, std::string
     const auto sandbox = listed_sandbox(item);
     if (!sandbox)
       throw Failure::uncertain(Code::kInternal, answer->what + " lists what is no sandbox");
-    // The filter is the service's; what it lets through is not taken for this host's without a look.
+    // The filter is the service's; what it lets through is not taken for this host's without a
+    // look.
     if (sandbox->owner != tag) continue;
     page.items.push_back({sandbox->name, sandbox->session, state_of(phase_of(sandbox->status)),
                           sandbox->created_unix_ms, ""});

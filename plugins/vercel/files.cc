@@ -99,8 +99,8 @@ Awaitable<void> Files::upload(AsyncOperation& operation, std::string session, st
   file.path = path.substr(1);
   file.size_bytes = bytes;
   file.mode = 0600;
-  const auto archive = std::make_shared<Archive>(
-      http::tar_head(file), bytes, http::tar_padding(bytes) + http::tar_end());
+  const auto archive = std::make_shared<Archive>(http::tar_head(file), bytes,
+                                                 http::tar_padding(bytes) + http::tar_end());
   archive->next = std::move(next);
   const std::uint64_t whole = archive->head.size() + bytes + archive->end.size();
   http::Request sent = api_.request(Method::kPost, api_.session_url(session, "/fs/write"),
@@ -125,16 +125,12 @@ Awaitable<void> Files::move(AsyncOperation& operation, std::string session, std:
   std::vector<std::string> arguments{piece, target, std::to_string(parts), octal(mode)};
   const Said said = co_await commands_.shell(operation, session, script, arguments);
   if (said.exit_code != 0)
-    throw Failure::uncertain(Code::kInternal,
-                             "the sandbox could not move a file into its place: " +
-                                 api_.redacted(said.err));
+    throw Failure::uncertain(Code::kInternal, "the sandbox could not move a file into its place: " +
+                                                  api_.redacted(said.err));
 }
 
 Awaitable<void> Files::remove_quietly(AsyncOperation& operation, std::string session,
                                       std::string piece, int parts) {
-  // A coroutine that was cancelled may wait again after this.
-  co_await boost::asio::this_coro::reset_cancellation_state();
-  if (operation.cancelled()) co_return;
   std::vector<std::string> paths;
   for (int part = 0; part < parts; ++part) paths.push_back(part_of(piece, part));
   const std::string script = "rm -f -- \"$@\"";
@@ -177,6 +173,8 @@ Awaitable<void> Files::put(AsyncOperation& operation, std::string session, const
   } catch (...) {
     wrong = std::current_exception();
   }
+  // A coroutine that was cancelled can wait for nothing, not even for another, before this.
+  co_await boost::asio::this_coro::reset_cancellation_state();
   co_await remove_quietly(operation, session, piece, parts);
   std::rethrow_exception(wrong);
 }

@@ -59,9 +59,8 @@ Awaitable<ProbeReport> Lifecycle::probe(AsyncOperation& operation) {
   report.items.push_back(std::move(item));
   const Settings& settings = api_.settings();
   report.items.push_back({"images", true,
-                          "python: " + settings.image_python +
-                              ", javascript: " + settings.image_javascript +
-                              ", both: " + settings.image_both,
+                          "python: " + settings.image_python + ", javascript: " +
+                              settings.image_javascript + ", both: " + settings.image_both,
                           ""});
   co_return report;
 }
@@ -71,7 +70,8 @@ Awaitable<bool> Lifecycle::is_unlisted(AsyncOperation& operation, std::string na
                       .with_query("limit", "1")
                       .with_query("sortBy", "name")
                       .with_query("namePrefix", name);
-  const Answer answer = co_await api_.call(Method::kGet, url, std::string(), until(operation, kLookPatience));
+  const Answer answer =
+      co_await api_.call(Method::kGet, url, std::string(), until(operation, kLookPatience));
   const auto* body = answer.body.if_object();
   const auto* items = body == nullptr ? nullptr : body->if_contains("sandboxes");
   if (!answer.ok() || items == nullptr || !items->is_array()) co_return false;
@@ -110,14 +110,13 @@ Awaitable<Lifecycle::Look> Lifecycle::look(AsyncOperation& operation, std::strin
 }
 
 // Whoever does not own it must not touch it, and what is kept when it is stopped was not made here.
-void Lifecycle::require_identity(const Sandbox& sandbox, const std::string& name) const {
-  const std::string& own = api_.settings().owner_tag;
-  const bool foreign = sandbox.tagged && !own.empty() && sandbox.owner != own;
-  if (sandbox.name == name && sandbox.persistent == false && !foreign) return;
-  throw Failure::uncertain(Code::kConflict,
-                           "Code sandbox identity or persistence needs reconciliation: " +
-                               shown(sandbox) + (foreign ? " of another owner" : "") +
-                               " was found for " + name);
+void Lifecycle::require_identity(const Sandbox& sandbox, const Wanted& wanted) {
+  const bool foreign = sandbox.tagged && !wanted.owner.empty() && sandbox.owner != wanted.owner;
+  if (sandbox.name == wanted.name && sandbox.persistent == false && !foreign) return;
+  throw Failure::uncertain(
+      Code::kConflict,
+      "Code sandbox identity or persistence needs reconciliation: " + shown(sandbox) +
+          (foreign ? " of another owner" : "") + " was found for " + wanted.name);
 }
 
 Awaitable<Found> Lifecycle::lookup(AsyncOperation& operation, std::string name) {
@@ -143,6 +142,7 @@ Awaitable<Created> Lifecycle::create(AsyncOperation& operation, std::string name
     throw Failure::rejected(Code::kCancelled, "cancelled before anything was made");
   if (ended_.has(name))
     throw Failure::rejected(Code::kConflict, "the name " + name + " is used up: its sandbox ended");
+  const Wanted wanted{name, std::string(spec.owner_tag)};
   const std::string body = create_body(api_.settings(), name, spec);
   operation.stage("asking for a sandbox");
   std::optional<http::TransportFailure> failed;
@@ -153,20 +153,20 @@ Awaitable<Created> Lifecycle::create(AsyncOperation& operation, std::string name
   } catch (const http::TransportFailure& failure) {
     failed = failure;
   }
-  if (answer) co_return co_await after_answer(operation, *answer, name);
+  if (answer) co_return co_await after_answer(operation, *answer, wanted);
   if (failed->delivery() == http::Delivery::kNotSent) throw http::failure_of(*failed);
-  co_return co_await adopt(operation, name, failed->message(), http::code_of(failed->reason()));
+  co_return co_await adopt(operation, wanted, failed->message(), http::code_of(failed->reason()));
 }
 
 Awaitable<Created> Lifecycle::after_answer(AsyncOperation& operation, const Answer& answer,
-                                           std::string name) {
+                                           const Wanted& wanted) {
   if (answer.ok()) {
     const auto sandbox = sandbox_of(answer.body);
     if (!sandbox)
-      co_return co_await adopt(operation, name, answer.what + " described no sandbox",
+      co_return co_await adopt(operation, wanted, answer.what + " described no sandbox",
                                Code::kInternal);
-    require_identity(*sandbox, name);
-    co_return co_await until_running(operation, *sandbox);
+    require_identity(*sandbox, wanted);
+    co_return co_await until_running(operation, wanted, *sandbox);
   }
   const Failure failure = failure_of(answer);
   if (refuses_the_caller(answer)) throw failure;
@@ -175,14 +175,14 @@ Awaitable<Created> Lifecycle::after_answer(AsyncOperation& operation, const Answ
     // identity says so.
     const bool taken = says_taken(answer);
     if (answer.status != 400 && answer.status != 409) throw failure;
-    const Look seen = co_await look(operation, name);
+    const Look seen = co_await look(operation, wanted.name);
     if (seen.kind == Look::Kind::kThere) {
-      require_identity(*seen.sandbox, name);
-      co_return co_await until_running(operation, *seen.sandbox);
+      require_identity(*seen.sandbox, wanted);
+      co_return co_await until_running(operation, wanted, *seen.sandbox);
     }
     if (seen.kind == Look::Kind::kAbsent && !taken) throw failure;
   }
-  co_return co_await adopt(operation, name, sentence(answer), code_of(answer));
+  co_return co_await adopt(operation, wanted, sentence(answer), code_of(answer));
 }
 
 Awaitable<Lifecycle::Look> Lifecycle::look_until(AsyncOperation& operation, std::string name,
@@ -198,15 +198,16 @@ Awaitable<Lifecycle::Look> Lifecycle::look_until(AsyncOperation& operation, std:
 }
 
 // The request may have made one. It is never sent again; it is only looked whether one is there.
-Awaitable<Created> Lifecycle::adopt(AsyncOperation& operation, std::string name, std::string why,
-                                    Code code) {
+Awaitable<Created> Lifecycle::adopt(AsyncOperation& operation, const Wanted& wanted,
+                                    std::string why, Code code) {
   operation.stage("looking for what became of it");
   const auto end = until(operation, kLostPatience) - kMargin;
-  const Look seen = co_await look_until(operation, name, end);
+  const Look seen = co_await look_until(operation, wanted.name, end);
   if (seen.kind != Look::Kind::kThere)
-    throw Failure::uncertain(code, why + "; whether sandbox " + name + " exists is not known");
-  require_identity(*seen.sandbox, name);
-  co_return co_await until_running(operation, *seen.sandbox);
+    throw Failure::uncertain(code,
+                             why + "; whether sandbox " + wanted.name + " exists is not known");
+  require_identity(*seen.sandbox, wanted);
+  co_return co_await until_running(operation, wanted, *seen.sandbox);
 }
 
 // What is always ended is a create that failed: its record holds the name.
@@ -215,11 +216,10 @@ void Lifecycle::give_up_create(const End& end, Code code, const std::string& why
   throw Failure::failed_dirty(code, why + "; it could not be ended: " + end.why);
 }
 
-Awaitable<Created> Lifecycle::until_running(AsyncOperation& operation, Sandbox sandbox) {
+Awaitable<Created> Lifecycle::until_running(AsyncOperation& operation, const Wanted& wanted,
+                                            Sandbox sandbox) {
   const auto patience = until(operation, kStartPatience) - kMargin;
   milliseconds pause = api_.settings().poll_first;
-  const std::string name = sandbox.name;
-  const std::string session = sandbox.session;
   operation.stage("sandbox is being made");
   for (;;) {
     const Phase phase = phase_of(sandbox.status);
@@ -231,20 +231,20 @@ Awaitable<Created> Lifecycle::until_running(AsyncOperation& operation, Sandbox s
       end.session = sandbox.session;
       end.session_over = is_terminal(phase);
       const std::string why = shown(sandbox) + " did not come to run";
-      co_await this->end(operation, end, name, until(operation, kEndPatience) - kMargin / 2);
+      co_await this->end(operation, end, wanted, until(operation, kEndPatience) - kMargin / 2);
       give_up_create(end, Code::kUnavailable, why);
     }
     if (Clock::now() + pause >= patience)
       throw Failure::failed_dirty(Code::kTimeout, shown(sandbox) + " did not start in time");
     co_await api_.sleep(pause);
     pause = api_.settings().next_pause(pause);
-    const Look seen = co_await look(operation, name);
+    const Look seen = co_await look(operation, wanted.name);
     if (seen.kind == Look::Kind::kAbsent)
       throw Failure::failed_dirty(Code::kUnavailable,
-                                  "sandbox " + name + " went away before it had started");
+                                  "sandbox " + wanted.name + " went away before it had started");
     if (seen.kind == Look::Kind::kThere) {
       sandbox = *seen.sandbox;
-      require_identity(sandbox, name);
+      require_identity(sandbox, wanted);
     }
   }
 }

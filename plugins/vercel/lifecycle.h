@@ -39,10 +39,17 @@ class Lifecycle {
   // Whether the project is in sight at all and lists no such name: what a bare 404 leaves open.
   Awaitable<bool> is_unlisted(AsyncOperation& operation, std::string name);
   Awaitable<Look> look_until(AsyncOperation& operation, std::string name, Clock::time_point end);
+  // What a sandbox has to be to be the one that is meant.
+  struct Wanted {
+    std::string name;
+    std::string owner;
+  };
   Awaitable<Created> after_answer(AsyncOperation& operation, const Answer& answer,
-                                  std::string name);
-  Awaitable<Created> adopt(AsyncOperation& operation, std::string name, std::string why, Code code);
-  Awaitable<Created> until_running(AsyncOperation& operation, Sandbox sandbox);
+                                  const Wanted& wanted);
+  Awaitable<Created> adopt(AsyncOperation& operation, const Wanted& wanted, std::string why,
+                           Code code);
+  Awaitable<Created> until_running(AsyncOperation& operation, const Wanted& wanted,
+                                   Sandbox sandbox);
 
   // One attempt after the other to end a sandbox; see ending.cc.
   struct End {
@@ -57,10 +64,10 @@ class Lifecycle {
   Awaitable<void> stop(AsyncOperation& operation, End& end);
   Awaitable<void> remove(AsyncOperation& operation, End& end, std::string name);
   Awaitable<void> confirm_session(AsyncOperation& operation, End& end);
-  Awaitable<void> end(AsyncOperation& operation, End& end, std::string name,
+  Awaitable<void> end(AsyncOperation& operation, End& end, const Wanted& wanted,
                       Clock::time_point give_up);
   [[noreturn]] static void give_up_create(const End& end, Code code, const std::string& why);
-  void require_identity(const Sandbox& sandbox, const std::string& name) const;
+  static void require_identity(const Sandbox& sandbox, const Wanted& wanted);
 
   Api& api_;
   EndedNames ended_;

@@ -77,13 +77,13 @@ struct Runner::Running {
   std::string token = fresh_name("");
   std::string id;  // of the command, once the service has told
   RunnerOutput output;
-  Clock::time_point give_up = http::kNever;   // the program's own time, and some
-  std::uint64_t service_limit_ms = 0;         // when the service itself ends the command
-  std::optional<std::int64_t> exit_code;      // of the runner
-  std::uint64_t duration_ms = 0;              // with it
-  bool limited[2] = {false, false};           // the host keeps no more of this stream
-  bool sent = false;                          // there may be a program
-  std::string why;                            // the last thing that went wrong
+  Clock::time_point give_up = http::kNever;  // the program's own time, and some
+  std::uint64_t service_limit_ms = 0;        // when the service itself ends the command
+  std::optional<std::int64_t> exit_code;     // of the runner
+  std::uint64_t duration_ms = 0;             // with it
+  bool limited[2] = {false, false};          // the host keeps no more of this stream
+  bool sent = false;                         // there may be a program
+  std::string why;                           // the last thing that went wrong
 };
 
 Runner::Runner(Api& api, Commands& commands, Files& files)
@@ -191,7 +191,8 @@ Awaitable<RunResult> Runner::unseen_end(Running& running) {
       co_return result;
     }
   }
-  const auto over = co_await commands_.session_is_over(running.session, Clock::now() + kLookPatience);
+  const auto over =
+      co_await commands_.session_is_over(running.session, Clock::now() + kLookPatience);
   if (over.value_or(false)) {
     // Its time, or somebody, has ended the sandbox with everything in it.
     running.sent = false;
@@ -202,8 +203,7 @@ Awaitable<RunResult> Runner::unseen_end(Running& running) {
   if (running.exit_code)
     message += " (its runner ended with " + std::to_string(*running.exit_code) + ")";
   if (!running.why.empty()) message += ": " + running.why;
-  if (!running.output.other().empty())
-    message += ": " + api_.redacted(running.output.other());
+  if (!running.output.other().empty()) message += ": " + api_.redacted(running.output.other());
   throw Failure::uncertain(Code::kUnavailable, message);
 }
 
@@ -247,8 +247,8 @@ Awaitable<RunResult> Runner::recover(AsyncOperation& operation, Running& running
       late.stderr_bytes = running.output.bytes_of(Stream::kStderr);
       co_await end_program(running);
       if (!running.sent) co_return late;
-      throw Failure::uncertain(Code::kTimeout, "a program whose time is over could not be ended: " +
-                                                   running.why);
+      throw Failure::uncertain(Code::kTimeout,
+                               "a program whose time is over could not be ended: " + running.why);
     }
     co_await api_.sleep(pause);
     pause = api_.settings().next_pause(pause);
@@ -283,12 +283,6 @@ Awaitable<void> Runner::end_program(Running& running) {
   }
 }
 
-Awaitable<void> Runner::end_after_cancellation(Running& running) {
-  // A coroutine that was cancelled may wait again after this.
-  co_await boost::asio::this_coro::reset_cancellation_state();
-  co_await end_program(running);
-}
-
 Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running,
                                      const Command& command) {
   std::string input;
@@ -303,9 +297,8 @@ Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running
   running.sent = true;
   std::optional<http::TransportFailure> failed;
   try {
-    http::Reply reply =
-        co_await commands_.begin(operation, running.session, body,
-                                 std::min(running.give_up, Clock::now() + kSilenceMost));
+    http::Reply reply = co_await commands_.begin(
+        operation, running.session, body, std::min(running.give_up, Clock::now() + kSilenceMost));
     co_await follow(operation, running, std::move(reply));
   } catch (const http::TransportFailure& failure) {
     failed = failure;
@@ -342,8 +335,10 @@ Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string session,
     wrong = std::current_exception();
   }
   if (!wrong) co_return *result;
-  // An end that was not waited for: the program may still run. [CANC-001]
-  co_await end_after_cancellation(running);
+  // An end that was not waited for: the program may still run. [CANC-001] A coroutine that was
+  // cancelled can wait for nothing, not even for another, before this.
+  co_await boost::asio::this_coro::reset_cancellation_state();
+  co_await end_program(running);
   if (running.sent)
     operation.host().log(LogLevel::kWarn, "a program in session " + running.session +
                                               " could not be ended: " + running.why);

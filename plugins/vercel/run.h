@@ -38,7 +38,6 @@ class Runner {
   Awaitable<RunResult> recover(AsyncOperation& operation, Running& running);
   Awaitable<RunResult> unseen_end(Running& running);
   Awaitable<void> end_program(Running& running);
-  Awaitable<void> end_after_cancellation(Running& running);
 
   Api& api_;
   Commands& commands_;
