@@ -61,6 +61,7 @@ struct Sandbox {
   // Faults: how many looks it is not seen, is seen although gone, shows another state.
   std::uint64_t hidden_looks = 0;
   std::uint64_t linger_looks = 0;
+  std::uint64_t flap_looks = 0;
   std::uint64_t state_looks = 0;
   std::string shown_state;
 

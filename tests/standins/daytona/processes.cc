@@ -52,6 +52,7 @@ Task<std::shared_ptr<Job>> Daytona::run_within(SandboxPointer sandbox, Program p
     });
   }
   while (!job->over() && !*late) co_await job->bell.wait();
+  guest->forget(*job);
   if (*late) throw Refused{408, "request timeout: command execution timeout", "PROCESS_EXECUTION_TIMEOUT"};
   if (job->lost) throw Refused{502, ""};
   co_return job;

@@ -84,8 +84,8 @@ boost::json::object Daytona::dto(const Sandbox& sandbox, bool listed) const {
   for (const auto& [key, value] : sandbox.shape) object[key] = value;
   object["labels"] = sandbox.labels;
   object["state"] = sandbox.state_looks > 0 ? sandbox.shown_state : sandbox.state;
-  // What is gone is only ever shown when it lingers, and then it is not gone yet.
-  if (sandbox.gone()) object["state"] = "destroying";
+  // What is gone is only ever shown when it lingers or flaps, and then it is not gone yet.
+  if (sandbox.gone()) object["state"] = listed ? "started" : "destroying";
   object["desiredState"] = sandbox.desired;
   if (!sandbox.error_reason.empty()) {
     object["errorReason"] = sandbox.error_reason;
@@ -220,7 +220,10 @@ Task<Response> Daytona::list(Call& call) {
     const bool fits = one->name.starts_with(request.parameter("name")) &&
                       one->id.starts_with(request.parameter("id")) && has_labels(*one, wanted) &&
                       has_state(*one, states);
-    if (fits && look(one.get())) matching.push_back(one);
+    if (!fits) continue;
+    const bool flaps = one->gone() && one->flap_looks > 0;
+    if (flaps) --one->flap_looks;
+    if (flaps || look(one.get())) matching.push_back(one);
   }
   std::size_t end = std::min(matching.size(), begin + limit);
   boost::json::array items;
@@ -242,6 +245,7 @@ Task<Response> Daytona::remove(Call& call) {
     throw Refused{409, "Sandbox is not in a valid state to be destroyed"};
   }
   if (const Fault* linger = call.fault(Fault::Kind::kLinger)) sandbox->linger_looks = linger->looks;
+  if (const Fault* flap = call.fault(Fault::Kind::kFlap)) sandbox->flap_looks = flap->looks;
   destroy(sandbox);
   co_return answer(*sandbox);
 }

@@ -13,7 +13,7 @@ namespace json = boost::json;
 constexpr std::pair<std::string_view, Fault::Kind> kKinds[] = {
     {"drop", Fault::Kind::kDrop},     {"answer", Fault::Kind::kAnswer}, {"stall", Fault::Kind::kStall},
     {"twice", Fault::Kind::kTwice},   {"cut", Fault::Kind::kCut},       {"expire", Fault::Kind::kExpire},
-    {"hide", Fault::Kind::kHide},     {"linger", Fault::Kind::kLinger}, {"state", Fault::Kind::kState},
+    {"hide", Fault::Kind::kHide},     {"linger", Fault::Kind::kLinger}, {"flap", Fault::Kind::kFlap},     {"state", Fault::Kind::kState},
     {"behind", Fault::Kind::kBehind}, {"page", Fault::Kind::kPage}};
 
 Error wrong(std::string message) {

@@ -13,6 +13,7 @@
 //   expire    from this call on the token it came with is refused
 //   hide      what this call makes is not seen by the next `looks` looks at it, one by one or in lists
 //   linger    what this call deletes is seen as it was by the next `looks` looks at it
+//   flap      what this call deletes is in the next `looks` lists as it was, and nowhere else
 //   state     what this call makes shows the state `state` for the next `looks` looks
 //   behind    what a command has written is told without its last `bytes` bytes, as by a log not yet drained
 //   page      this page of a list leaves out its last item, which no page has then, and repeats its first
@@ -33,7 +34,7 @@
 namespace berth::standins {
 
 struct Fault {
-  enum class Kind { kDrop, kAnswer, kStall, kTwice, kCut, kExpire, kHide, kLinger, kState, kBehind, kPage };
+  enum class Kind { kDrop, kAnswer, kStall, kTwice, kCut, kExpire, kHide, kLinger, kFlap, kState, kBehind, kPage };
 
   std::string endpoint;
   Kind kind = Kind::kDrop;

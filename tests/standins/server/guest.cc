@@ -265,6 +265,7 @@ Task<std::shared_ptr<Job>> Guest::finish(Program program, std::string bytes) {
     input(*job, {});
   }
   co_await wait(job);
+  forget(*job);
   co_return job;
 }
 

@@ -123,7 +123,15 @@ class DaytonaTest(unittest.TestCase):
         self.assertEqual(self.ask("GET", "/api/sandbox/late")[0], 200)
         self.ask("DELETE", f"/api/sandbox/{id_}")
         self.wait(lambda: self.stand_in.machines() == 0)
-        self.assertEqual([self.ask("GET", f"/api/sandbox/{id_}")[0] for _ in range(3)], [200, 200, 404])
+        seen = [self.ask("GET", f"/api/sandbox/{id_}") for _ in range(3)]
+        self.assertEqual([status for status, _ in seen], [200, 200, 404])
+        self.assertEqual(seen[0][1]["state"], "destroying")
+
+    def test_what_is_deleted_comes_back_in_lists_and_nowhere_else(self):
+        self.stand_in.faults({"endpoint": "DELETE /sandbox/{id}", "do": "flap", "looks": 2})
+        self.delete(self.create())
+        lists = [[one["state"] for one in self.ask("GET", "/api/sandbox")[1]["items"]] for _ in range(3)]
+        self.assertEqual(lists, [["started"], ["started"], []])
 
     def test_a_state_nobody_knows_is_shown_for_some_looks(self):
         self.stand_in.faults({"endpoint": "POST /sandbox", "do": "state", "state": "quantum", "looks": 2})
@@ -237,6 +245,14 @@ class VercelTest(unittest.TestCase):
         self.ask("DELETE", "v2/sandboxes/late")
         self.assertEqual(self.stand_in.machines(), 0)
         self.assertEqual([self.ask("GET", "v2/sandboxes/late")[0] for _ in range(3)], [200, 200, 404])
+
+    def test_what_is_deleted_comes_back_in_lists_and_nowhere_else(self):
+        self.stand_in.faults({"endpoint": "DELETE /v2/sandboxes/{name}", "do": "flap", "looks": 1})
+        self.create("back")
+        self.ask("DELETE", "v2/sandboxes/back")
+        self.assertEqual(self.ask("GET", "v2/sandboxes/back")[0], 404)
+        lists = [len(self.ask("GET", "v2/sandboxes")[1]["sandboxes"]) for _ in range(2)]
+        self.assertEqual(lists, [1, 0])
 
     def test_a_status_nobody_knows_is_shown_for_some_looks(self):
         self.stand_in.faults({"endpoint": "POST /v3/sandboxes", "do": "state", "state": "quantum", "looks": 2})

@@ -80,6 +80,14 @@ boost::json::object Vercel::dto(const RunningCommand& command) const {
   return object;
 }
 
+// The same as it is told while it runs, however soon it has ended.
+boost::json::object Vercel::as_begun(const RunningCommand& command) const {
+  boost::json::object object = dto(command);
+  object["exitCode"] = nullptr;
+  object.erase("durationMs");
+  return object;
+}
+
 CommandPointer Vercel::command(const Call& call) const {
   const SessionPointer found = session(call);
   for (const CommandPointer& one : found->commands) {
@@ -127,7 +135,7 @@ Task<void> Vercel::run_command(Call& call) {
     });
   }
   if (!flag_of(body, "wait", false)) {
-    boost::json::object answer{{"command", dto(*made)}};
+    boost::json::object answer{{"command", as_begun(*made)}};
     Response response = json_answer(200, answer);
     co_await call.exchange.answer(std::move(response));
     co_return;
@@ -141,9 +149,7 @@ Task<void> Vercel::stream(Call& call, CommandPointer command, bool framed, bool 
   const bool begun = co_await call.exchange.begin(std::move(head));
   if (!begun) co_return;
   if (framed) {
-    boost::json::object first{{"command", dto(*command)}};
-    first["command"].as_object()["exitCode"] = nullptr;
-    first["command"].as_object().erase("durationMs");
+    boost::json::object first{{"command", as_begun(*command)}};
     std::string text = to_json_text(first) + "\n";
     const bool sent = co_await call.exchange.write(std::move(text));
     if (!sent) co_return;
@@ -206,7 +212,7 @@ Task<Response> Vercel::kill(Call& call) {
   if (number < 1 || number > 64) throw Refused{400, "bad_request", "signal is out of range"};
   if (found->job->over()) throw Refused{400, "bad_request", "Command has finished"};
   session->guest->signal(*found->job, static_cast<int>(number));
-  boost::json::object body{{"command", dto(*found)}};
+  boost::json::object body{{"command", as_begun(*found)}};
   co_return json_answer(200, body);
 }
 

@@ -241,7 +241,10 @@ Task<Response> Vercel::list(Call& call) {
       const boost::json::object tags = object_of(one->shape, "tags");
       fits = text_of(tags, tag.substr(0, colon)) == tag.substr(std::min(tag.size(), colon + 1));
     }
-    if (fits && look(one.get())) matching.push_back(one);
+    if (!fits) continue;
+    const bool flaps = one->deleted && one->flap_looks > 0;
+    if (flaps) --one->flap_looks;
+    if (flaps || look(one.get())) matching.push_back(one);
   }
   sort_by(&matching, by, request.parameter("sortOrder") == "asc");
   boost::json::array items;
@@ -292,6 +295,7 @@ Task<Response> Vercel::remove(Call& call) {
     }
   }
   if (const Fault* linger = call.fault(Fault::Kind::kLinger)) sandbox->linger_looks = linger->looks;
+  if (const Fault* flap = call.fault(Fault::Kind::kFlap)) sandbox->flap_looks = flap->looks;
   sandbox->deleted = true;
   boost::json::object body{{"sandbox", dto(*sandbox)}};
   co_return json_answer(200, body);

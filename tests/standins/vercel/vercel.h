@@ -79,6 +79,7 @@ struct Sandbox {
   bool deleted = false;
   std::uint64_t hidden_looks = 0;
   std::uint64_t linger_looks = 0;
+  std::uint64_t flap_looks = 0;
 
   Session& current() const { return *sessions.back(); }
 };
@@ -166,6 +167,7 @@ class Vercel final : public Service {
   Task<Response> get_command(Call& call);
   Task<Response> kill(Call& call);
   Task<void> logs(Call& call);
+  boost::json::object as_begun(const RunningCommand& command) const;
   CommandPointer command(const Call& call) const;
   // Its output as it comes, until it ends; `framed`: between frames that say what it is.
   Task<void> stream(Call& call, CommandPointer command, bool framed, bool with_logs);
