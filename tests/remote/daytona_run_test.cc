@@ -130,12 +130,13 @@ TEST_F(DaytonaRun, ADeadlineEndsACommandThatIsFollowed) {
   DaytonaHost host(standin());
   const std::string wanted = name(), ref = create(host, wanted);
   host->set_deadline(std::chrono::seconds(4));
-  const auto ran = seen(host->run(ref, {.argv = {"sh", "-c", "while echo x; do sleep 0.1; done"}}));
+  const auto ran =
+      seen(host->run(ref, {.argv = {"sh", "-c", "echo x; while true; do sleep 0.1; done"}}));
   host->set_deadline(std::chrono::seconds(0));
   EXPECT_EQ(ran.code, Code::kCancelled) << ran.message;
   const auto left = seen(host->run(
       ref,
-      {.argv = {"sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'while ech[o]'"}}));
+      {.argv = {"sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'while tru[e]'"}}));
   EXPECT_EQ(left.out, "0\n");
   EXPECT_TRUE(host->destroy(wanted, ref).done());
 }

@@ -143,6 +143,14 @@ TEST_F(AsyncProviderTest, CancellationEndsTheWaitOfARun) {
   EXPECT_EQ(answer.code, Code::kCancelled);
 }
 
+TEST_F(AsyncProviderTest, ADeadlineEndsTheWaitOfARunLikeACancellation) {
+  ASSERT_TRUE(host_.open().done());
+  host_.set_deadline(std::chrono::milliseconds(30));
+  const auto answer = host_.run("ref", {.argv = {"sleep"}});
+  EXPECT_EQ(answer.outcome_class, OutcomeClass::kUncertain);
+  EXPECT_EQ(answer.code, Code::kCancelled);
+}
+
 TEST_F(AsyncProviderTest, CancellationDoesNotTearACreateApart) {
   ASSERT_TRUE(host_.open().done());
   const berth_op op = host_.start_create("berth-1", {.image = "slow"});

@@ -15,8 +15,11 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -90,7 +93,10 @@ class AsyncShell : public Gate {
     if (!begin_operation()) return answer_not_open(host(), op, Facts::kId, slot);
     try {
       auto running = std::make_shared<Running>(loop_->context());
-      if (ends_by_cancellation(slot)) running->take(OperationBaseAccess(host(), op).cancel_fd());
+      if (ends_by_cancellation(slot)) {
+        const OperationBaseAccess operation(host(), op);
+        running->take(operation.cancel_fd(), operation.deadline());
+      }
       auto arguments = decode();
       // On the loop, so that the watch cannot fire before there is something to cancel.
       boost::asio::post(loop_->context(), [this, op, slot, call, running,
@@ -128,13 +134,28 @@ class AsyncShell : public Gate {
 
   // One operation under way: the signal that ends its waits, and the watch on the host's cancel.
   struct Running : std::enable_shared_from_this<Running> {
-    explicit Running(boost::asio::io_context& loop) : context(loop), cancel(loop) {}
+    explicit Running(boost::asio::io_context& loop) : context(loop), cancel(loop), late(loop) {}
 
-    void take(int cancel_fd) {
+    void take(int cancel_fd, std::optional<std::chrono::nanoseconds> deadline) {
       if (cancel_fd >= 0) cancel = watch(context.get_executor(), cancel_fd);
+      // A deadline is a cancellation, whether or not the host says so as well. [CANC-004]
+      if (deadline)
+        late.expires_at(std::chrono::steady_clock::time_point(
+            std::chrono::ceil<std::chrono::steady_clock::duration>(*deadline)));
+      has_deadline = deadline.has_value();
+    }
+
+    void close() {
+      boost::system::error_code ignored;
+      cancel.close(ignored);
+      late.cancel();
     }
 
     void end_when_cancelled() {
+      if (has_deadline)
+        late.async_wait([self = this->shared_from_this()](const boost::system::error_code& wrong) {
+          if (!wrong) self->signal.emit(boost::asio::cancellation_type::terminal);
+        });
       if (!cancel.is_open()) return;
       cancel.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                         [self = this->shared_from_this()](const boost::system::error_code& wrong) {
@@ -145,6 +166,8 @@ class AsyncShell : public Gate {
     boost::asio::io_context& context;
     boost::asio::cancellation_signal signal;
     boost::asio::posix::stream_descriptor cancel;
+    boost::asio::steady_timer late;
+    bool has_deadline = false;
   };
 
   // An operation that could not even be started: nothing has happened.
@@ -200,8 +223,7 @@ class AsyncShell : public Gate {
       AsyncShell& shell;
       Running& running;
       ~Leave() {
-        boost::system::error_code ignored;
-        running.cancel.close(ignored);
+        running.close();
         shell.leave();
       }
     } leave_at_end{*this, *running};
