@@ -24,7 +24,6 @@ struct Settings {
   std::string image_javascript = "vercel/sandbox/node:22";
   std::string image_both = "vercel/sandbox/universal";
   std::string trust_file;
-  std::string owner_tag;  // of this host
   http::ProxySettings proxy;
   std::chrono::milliseconds poll_first{100};  // between two looks, growing to the second
   std::chrono::milliseconds poll_most{1000};

@@ -131,7 +131,9 @@ Awaitable<Destroyed> Lifecycle::destroy(AsyncOperation& operation, std::string n
   if (seen.kind == Look::Kind::kUnknown)
     throw Failure::uncertain(seen.code,
                              "it could not be found out whether " + name + " exists: " + seen.why);
-  const Wanted wanted{name, api_.settings().owner_tag};
+  // Ending goes by the name alone, which is nobody else's: a host may end what an earlier one of
+  // another tag has left.
+  const Wanted wanted{name, std::string()};
   End end;
   end.session = ref;
   const auto give_up = until(operation, kDestroyPatience) - kMargin;

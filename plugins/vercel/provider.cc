@@ -39,7 +39,6 @@ class VercelProvider final : public AsyncProvider {
  public:
   Awaitable<void> open(AsyncOperation&, const OpenSpec& spec) override {
     Settings settings = read_settings(host(), spec.config_json);
-    settings.owner_tag = spec.owner_tag;
     try {
       service_ = std::make_unique<Service>(executor(), host(), std::move(settings), spec.state_dir);
     } catch (const std::runtime_error& error) {

@@ -87,6 +87,15 @@ TEST_F(ProviderTest, CancellingEndsTheProgramItself) {
   EXPECT_EQ(shell(ref, kSleepers).out, "");
 }
 
+TEST_F(ProviderTest, ADeadlineEndsTheProgramAsACancellationDoes) {
+  const std::string ref = made();
+  host().set_deadline(std::chrono::milliseconds(1500));
+  const Answer ran = shell(ref, "while :; do echo beat; sleep 0.1; done; sleep 1000");
+  host().set_deadline(std::chrono::seconds(0));
+  EXPECT_OUTCOME(ran, OutcomeClass::kUncertain, Code::kCancelled);
+  EXPECT_EQ(shell(ref, "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep '[w]hile :'; true").out, "");
+}
+
 TEST_F(ProviderTest, ASlowReaderAndACapLoseNoCount) {
   const std::string ref = made();
   host().behave({.pause_every_bytes = 20'000});
