@@ -131,7 +131,7 @@ Awaitable<void> Runner::follow(AsyncOperation& operation, Running& running, http
   running.output.begin_again();
   for (bool more = true; more;) {
     // A connection can die without a word, so a silence is not waited through for ever.
-    reply.expires_at(std::min(running.give_up, Clock::now() + kSilenceMost));
+    reply.expires_at(std::min(running.give_up, until(operation, kSilenceMost)));
     const std::string_view piece = co_await reply.next();
     more = !piece.empty();
     if (more)
@@ -233,7 +233,7 @@ Awaitable<RunResult> Runner::recover(AsyncOperation& operation, Running& running
     } catch (const http::TransportFailure& failure) {
       failed = failure;
     }
-    if (failed && failed->reason() == http::Reason::kCancelled)
+    if (failed && (failed->reason() == http::Reason::kCancelled || operation.cancelled()))
       throw Operation::cancelled_failure();
     if (failed) running.why = failed->message();
     if (const auto result = running.output.result()) co_return *result;
@@ -297,8 +297,9 @@ Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running
   running.sent = true;
   std::optional<http::TransportFailure> failed;
   try {
-    http::Reply reply = co_await commands_.begin(
-        operation, running.session, body, std::min(running.give_up, Clock::now() + kSilenceMost));
+    http::Reply reply =
+        co_await commands_.begin(operation, running.session, body,
+                                 std::min(running.give_up, until(operation, kSilenceMost)));
     co_await follow(operation, running, std::move(reply));
   } catch (const http::TransportFailure& failure) {
     failed = failure;
@@ -306,7 +307,9 @@ Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running
     if (failure.outcome_class() == OutcomeClass::kRejected) running.sent = false;
     throw;
   }
-  if (failed && failed->reason() == http::Reason::kCancelled) throw Operation::cancelled_failure();
+  // A deadline is a cancellation, whichever of the two is seen first. [CANC-004]
+  if (failed && (failed->reason() == http::Reason::kCancelled || operation.cancelled()))
+    throw Operation::cancelled_failure();
   if (failed && failed->delivery() == http::Delivery::kNotSent) {
     running.sent = false;
     throw http::failure_of(*failed);
