@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,20 @@ void signal_event(const os::Fd& fd) {
 void clear_event(const os::Fd& fd) {
   std::uint64_t value = 0;
   if (fd.valid() && ::read(fd.get(), &value, sizeof value) < 0) return;  // was not signalled
+}
+
+// A timer on the clock of Instant, which libstdc++ takes from CLOCK_MONOTONIC. Nobody reads it, so it stays readable.
+int make_timer() { return ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
+
+// Lets the timer be readable from `due` on; at once where that is over. It cannot fail with a valid descriptor and time.
+void set_timer(const os::Fd& fd, Instant due) {
+  if (!fd.valid()) return;
+  const auto at = std::max<std::chrono::nanoseconds>(due.time_since_epoch(), std::chrono::nanoseconds(1));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
+  itimerspec time{};
+  time.it_value.tv_sec = seconds.count();
+  time.it_value.tv_nsec = (at - seconds).count();
+  static_cast<void>(::timerfd_settime(fd.get(), TFD_TIMER_ABSTIME, &time, nullptr));
 }
 
 }  // namespace
@@ -41,15 +56,15 @@ bool TableDriver::Operation::is_cancelled() {
 void TableDriver::Operation::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
-  signal_event(cancel_fd_);
+  set_timer(cancel_fd_, Instant::min());
   changed_.notify_all();
 }
 
 int TableDriver::Operation::cancel_fd() {
   const std::lock_guard lock(mutex_);
   if (!cancel_fd_.valid()) {
-    cancel_fd_ = os::Fd(make_event());
-    if (cancelled_ || past_deadline()) signal_event(cancel_fd_);
+    cancel_fd_ = os::Fd(make_timer());
+    set_timer(cancel_fd_, cancelled_ ? Instant::min() : request.deadline);
   }
   return cancel_fd_.get();
 }

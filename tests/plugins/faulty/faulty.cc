@@ -8,6 +8,7 @@
 #define OWN_TABLE
 #include "tests/plugins/base.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -128,6 +129,13 @@ void work(void* user) {
       if (host->op_cancelled(host->ctx, job->op) != 0) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    return finish(job->op, 0, -1, BERTH_CAUSE_CANCELLED);
+  }
+  if (action == "poll-cancellation") {
+    host->op_stage(host->ctx, job->op, {"polling", 7});
+    pollfd cancelled{host->op_cancel_fd(host->ctx, job->op), POLLIN, 0};
+    // Bounded, for a host that never raises it.
+    if (::poll(&cancelled, 1, 20'000) != 1) return finish(job->op);
     return finish(job->op, 0, -1, BERTH_CAUSE_CANCELLED);
   }
   if (action == "throw-in-task") throw std::runtime_error("thrown by a task");

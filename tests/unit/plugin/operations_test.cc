@@ -185,6 +185,27 @@ TEST_P(Operations, ADeadlineIsACancellation) {
   EXPECT_EQ(answer.value.cause, Cause::kCancelled);
 }
 
+TEST_P(Operations, TheDescriptorOfACancellationIsReadableOnceTheDeadlinePasses) {
+  TestSink sink;
+  const auto answer = run({"poll-cancellation"}, sink, 100ms);
+  ASSERT_TRUE(answer.outcome.done()) << answer.outcome.message;
+  EXPECT_EQ(answer.value.cause, Cause::kCancelled);
+}
+
+TEST_P(Operations, TheDescriptorOfACancellationIsReadableOnceItIsAskedFor) {
+  Cancellation cancellation;
+  TestSink sink;
+  bool polling = false;
+  OperationContext context = within(60s, &cancellation);
+  context.on_stage = [&](std::string_view) { polling = true; };
+  auto pending = harness_.begin(provider().run(context, "ref", command({"poll-cancellation"}), sink));
+  ASSERT_TRUE(harness_.pump([&] { return polling; }));
+  cancellation.request(Cancellation::Reason::kCaller);
+  const auto answer = harness_.finish(pending);
+  ASSERT_TRUE(answer.outcome.done()) << answer.outcome.message;
+  EXPECT_EQ(answer.value.cause, Cause::kCancelled);
+}
+
 // The manifest says perSandbox 4.
 TEST_P(Operations, NoMoreAreOpenInOneSandboxThanItsManifestSaysAndTheOthersWaitTheirTurn) {
   Cancellation one;
