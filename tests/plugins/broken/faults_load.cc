@@ -43,6 +43,24 @@ struct ScopeTurns : Twin {
   }
 };
 
+// The third time the key is in it as it is.
+struct ScopeTellsTheKey : Twin {
+  int scopes = 0;
+  static void take(void* user, const char* piece, std::uint64_t size) {
+    static_cast<std::string*>(user)->append(piece, size);
+  }
+  void scope(berth_op op) override {
+    if (++scopes != 3) return Twin::scope(op);
+    std::string key;
+    host().secret_get(host().ctx, text("BERTH_BROKEN_SECRET"), take, &key);
+    const berth_pair fields[] = {{text("account"), text(key)}, {text("endpoint"), text("memory")}};
+    berth_scope_result result{};
+    result.struct_size = sizeof result;
+    result.fields = {fields, 2};
+    done(op, &result);
+  }
+};
+
 // The scope tells how often the provider was opened before.
 struct ScopeWanders : Twin {
   bool again = false;
@@ -99,7 +117,8 @@ struct AsksForMore : Twin {
 const Faults& load_faults() {
   static const Faults* const all = new Faults{
       {"LOAD-007", &make<ChangesUmask>},  {"OPEN-002", &make<OpensOnce>},
-      {"SCOPE-001", &make<ScopeTurns>},   {"SCOPE-002", &make<ScopeWanders>},
+      {"SCOPE-001", &make<ScopeTurns>},   {"SCOPE-001/tells", &make<ScopeTellsTheKey>},
+      {"SCOPE-002", &make<ScopeWanders>},
       {"SCOPE-003", &make<LookupFollows>}, {"SCOPE-004", &make<AsksForMore>},
   };
   return *all;
