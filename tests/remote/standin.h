@@ -1,48 +1,39 @@
-// A stand-in of a service as a process of its own, told what to get wrong.
+// The stand-in of a service that the tests of a file share, in a folder that goes with it.
 #ifndef BERTH_TESTS_REMOTE_STANDIN_H_
 #define BERTH_TESTS_REMOTE_STANDIN_H_
 
-#include <sys/types.h>
-
-#include <boost/json/object.hpp>
-#include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "tests/standins/support/stand_in.h"
 
 namespace berth::tests {
 
 // Starts with the first test that needs one and ends with its owner. One thread.
 class Standin {
  public:
-  explicit Standin(const std::string& service);
+  explicit Standin(std::string_view service);
   Standin(const Standin&) = delete;
   Standin& operator=(const Standin&) = delete;
   ~Standin();
 
-  const std::string& url() const { return url_; }
-  const std::string& authority_file() const { return authority_file_; }
+  const std::string& url() const { return service_->url(); }
+  const std::string& authority_file() const { return service_->authority(); }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // One command, as its README lists them; the answer.
-  boost::json::object command(std::string_view json);
   // Adds one fault: a JSON object, whose body may be JSON too.
   void fault(std::string_view json);
-  void clear() { command("{\"clear\":true}"); }
+  void clear() { service_->clear(); }
   // How many requests of an endpoint came since it was cleared.
-  int requests(std::string_view endpoint);
+  int requests(std::string_view endpoint) { return static_cast<int>(service_->calls(endpoint)); }
   // How many sandboxes there really are.
-  int machines();
+  int machines() { return static_cast<int>(service_->machines()); }
 
  private:
-  std::string read_line();
-
   std::filesystem::path folder_;
-  pid_t pid_ = -1;
-  int input_ = -1;
-  std::FILE* output_ = nullptr;
-  std::string url_;
-  std::string authority_file_;
+  std::unique_ptr<standins::StandIn> service_;
 };
 
 }  // namespace berth::tests

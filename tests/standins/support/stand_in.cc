@@ -63,7 +63,10 @@ boost::json::array StandIn::journal() {
 
 std::size_t StandIn::calls(std::string_view endpoint) {
   std::size_t count = 0;
-  for (const auto& entry : journal()) count += entry.at("endpoint").as_string() == endpoint ? 1 : 0;
+  for (const auto& entry : journal()) {
+    const auto* name = entry.as_object().if_contains("endpoint");  // a request of no known endpoint has none
+    if (name != nullptr && name->is_string() && name->get_string() == endpoint) ++count;
+  }
   return count;
 }
 
