@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNameBytesMax = 64;  // as the manifest's schema bounds an id
 // What Berth itself brings, wherever this command looks.
-constexpr std::string_view kOwnIds[] = {"local", "reference"};
+constexpr std::string_view kOwnIds[] = {"daytona", "local", "reference", "vercel"};
 
 struct File {
   std::string name;
