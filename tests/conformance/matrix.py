@@ -24,7 +24,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "twins.txt"
 FAULTS = HERE.parent / "plugins" / "broken"
-SAMPLE_SIZE = 6  # two minutes for all twins; every case takes them ten times as long
+SAMPLE_SIZE = 6
 GOOD = {"pass", "warn", "skip-undeclared", "skip-environment"}
 
 
@@ -209,7 +209,7 @@ def main():
     if met == 0:
         print("no case matches")
         return 1
-    print(f"{met} twins met {'every case' if arguments.whole else 'their area and a sample'}, "
+    print(f"{met} twins met {'every case' if arguments.whole else 'their own case and a sample'}, "
           f"{len(wrong)} things are not as they should be")
     return 1 if wrong else 0
 
