@@ -94,6 +94,7 @@ SandboxRequest sandbox_request(const ExecutionRequest& request, ExecutionObserve
   SandboxRequest made;
   made.key = request.key;
   made.turn = request.turn;
+  made.application = request.application;
   made.spec_canonical = canonical_request(request);
   made.spec.languages = {std::string(to_string(request.language))};
   made.spec.image = request.image;

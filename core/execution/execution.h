@@ -63,6 +63,9 @@ struct ExecutionRequest {
 
   CallKey key;       // owner, session, call: all required
   std::string turn;  // empty: the call
+  // The application that has selected the provider, as in SandboxRequest; empty: no selection. No part
+  // of what is compared when a call is repeated.
+  std::string application = {};
 };
 
 // The name the source gets in its work folder.

@@ -113,6 +113,7 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
   ReserveRequest wanted;
   wanted.intent = make_intent();
   wanted.dispatch = dispatch;
+  wanted.application = request_.application;
   Result<Reserved> reserved = co_await reserve(services_.store, pricing_, std::move(wanted));
   if (!reserved) {
     const ErrorKind kind = reserved.error().kind();

@@ -11,6 +11,8 @@
 namespace berth {
 namespace {
 
+constexpr std::size_t kNamedIntentsMax = 3;  // in one sentence
+
 // A commit's inputs and outputs. Lives until both the coroutine and the store have done with it.
 // What a run of the unit needs is allocated before it, on the caller's thread: the store's thread
 // serves everyone, and memory that one thread takes and another gives back makes both wait.
@@ -138,8 +140,34 @@ Status check_scope(Transaction& transaction, const Intent& intent) {
   return fail(
       ErrorKind::kRefused,
       fmt::format("provider '{}' changed its scope while intent '{}' is open: {}; restore it, "
-                  "or drain with `berth reconcile` under the old configuration first",
-                  intent.provider_id, open->name, scope_difference(open->scope, intent.scope)));
+                  "or `berth drain --provider {}` under the old one first",
+                  intent.provider_id, open->name, scope_difference(open->scope, intent.scope),
+                  intent.provider_id));
+}
+
+// True when the application has not selected this provider yet, and may. One that has open intents
+// elsewhere would leave them to nobody's credentials.
+Result<bool> check_selection(Transaction& transaction, const std::string& application,
+                             const std::string& provider_id) {
+  if (application.empty()) return false;
+  BERTH_TRY(const std::optional<std::string> before, transaction.selection(application));
+  if (!before) return true;
+  if (*before == provider_id) return false;
+  IntentFilter filter;
+  filter.provider_id = *before;
+  filter.unresolved_only = true;
+  filter.count_max = kNamedIntentsMax + 1;
+  filter.with_results = false;
+  BERTH_TRY(const std::vector<Intent> open, transaction.intents(filter));
+  if (open.empty()) return true;
+  std::string names;
+  for (std::size_t i = 0; i < open.size() && i < kNamedIntentsMax; ++i)
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", open[i].name, to_string(open[i].state));
+  if (open.size() > kNamedIntentsMax) names += " and more";
+  return fail(ErrorKind::kRefused,
+              fmt::format("{} selected provider '{}' before and now '{}', while there is open: {}; "
+                          "`berth drain --provider {}` with its credentials first, or select it again",
+                          application, *before, provider_id, names, *before));
 }
 
 Status check_session(Transaction& transaction, const Intent& intent) {
@@ -220,7 +248,9 @@ namespace {
 struct ReserveJob {
   Intent intent;  // as it is stored
   std::vector<JournalLine> lines;
+  std::string application;
   Pricing pricing;
+  bool selects = false;
   // Outputs.
   bool inserted = false;
   Reserved reserved;
@@ -255,6 +285,7 @@ Status ReserveJob::run(Transaction& transaction) {
   }
   // After the intent: the lines refer to it.
   BERTH_CHECK_OK(transaction.append_lines(intent.name, lines));
+  if (selects) BERTH_CHECK_OK(transaction.put_selection(application, intent.provider_id));
   inserted = true;
   return {};
 }
@@ -262,6 +293,7 @@ Status ReserveJob::run(Transaction& transaction) {
 Status ReserveJob::admit(Transaction& transaction) {
   BERTH_CHECK_OK(check_session(transaction, intent));
   BERTH_CHECK_OK(check_scope(transaction, intent));
+  BERTH_TRY(selects, check_selection(transaction, application, intent.provider_id));
   if (pricing.billing == nullptr) return {};
   return pricing.billing->admit(transaction.ledger(), intent.key.owner, intent.created_at);
 }
@@ -271,6 +303,7 @@ Status ReserveJob::admit(Transaction& transaction) {
 Task<Result<Reserved>> reserve(Store& store, Pricing pricing, ReserveRequest request) {
   auto job = std::make_shared<ReserveJob>();
   job->pricing = pricing;
+  job->application = std::move(request.application);
   Intent& intent = job->intent;
   intent = std::move(request.intent);
   intent.revision = 1;

@@ -79,6 +79,7 @@ Result<std::optional<Receipt>> record_receipt(Transaction& transaction, const Bi
 struct ReserveRequest {
   Intent intent;         // INTENDED, complete
   bool dispatch = true;  // in the same commit
+  std::string application = {};  // see SandboxRequest
 };
 
 // What the reservation found.

@@ -53,6 +53,9 @@ struct LifecycleServices {
 struct SandboxRequest {
   CallKey key;
   std::string turn;  // empty: the call
+  // The application that has selected this provider, in words that mean it for ever (its folder, say).
+  // While it has an open intent with another provider, its new calls are refused. Empty: no selection.
+  std::string application = {};
   std::string
       spec_canonical;  // canonical text of the whole request; its SHA-256 is the spec digest
   CreateSpec spec;

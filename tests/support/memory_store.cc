@@ -118,6 +118,26 @@ class MemoryTransaction final : public Transaction, public LedgerRows {
     return {};
   }
 
+  Result<std::optional<std::string>> selection(std::string_view application) override {
+    const auto found = rows_.selections.find(application);
+    if (found == rows_.selections.end()) return std::nullopt;
+    return found->second;
+  }
+  Status put_selection(std::string_view application, std::string_view provider_id) override {
+    std::optional<std::string> old;
+    const auto found = rows_.selections.find(application);
+    if (found != rows_.selections.end()) old = found->second;
+    undo_.push_back([this, key = std::string(application), old] {
+      if (old) {
+        rows_.selections[key] = *old;
+      } else {
+        rows_.selections.erase(key);
+      }
+    });
+    rows_.selections.insert_or_assign(std::string(application), std::string(provider_id));
+    return {};
+  }
+
   Result<std::optional<Receipt>> receipt(std::string_view name) override {
     const auto found = rows_.receipts.find(name);
     if (found == rows_.receipts.end()) return std::nullopt;

@@ -21,6 +21,7 @@ struct MemoryRows {
   std::vector<std::string> order;  // names, oldest first
   std::vector<JournalEntry> journal;
   std::map<std::pair<std::string, std::string>, SessionRecord> sessions;
+  std::map<std::string, std::string, std::less<>> selections;
   std::map<std::string, Receipt, std::less<>> receipts;
   std::vector<Posting> postings;
   std::map<std::string, TurnTotals> turns;

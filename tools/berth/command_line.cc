@@ -114,7 +114,8 @@ void add_run_place(CLI::App& app, RunOptions& options) {
                "replace charts of the same name; otherwise the next free number is taken");
   add_run_limits(app, options);
   add_text(app, "--provider", options.provider, "ID",
-               "which provider (default: the configuration's, else local)");
+               "which provider, for this once (default: the one that berth.json selects, else the "
+               "configuration's, else local)");
   add_text(app, "--owner", options.owner, "NAME",
                "who pays and may look (default: your user name)");
   add_text(app, "--session", options.session, "NAME", "default: cli");
@@ -151,6 +152,7 @@ void add_run(CLI::App& parent, Draft& draft, RunOptions& options) {
 struct ProviderCommands {
   ProviderListOptions list;
   ProviderInspectOptions inspect;
+  ProviderCompareOptions compare;
   ProviderExplainOptions explain;
   ProviderNewOptions create;
   ProviderWatchOptions watch;
@@ -169,6 +171,12 @@ void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
   inspect.add_option("SUBJECT", options.inspect.subject, "a shared object, or the id of an installed provider")
       ->type_name("FILE|ID")
       ->required();
+  CLI::App& compare = add_command(group, draft, options.compare, "compare",
+                                  "Put providers side by side: what each claims, and what was shown",
+                                  kProviderCompareFooter);
+  compare.add_option("SUBJECT", options.compare.subjects,
+                     "shared objects, or ids of installed providers (default: all that can be used)")
+      ->type_name("FILE|ID");
   CLI::App& create = add_command(group, draft, options.create, "new",
                                  "Begin a provider of your own: a folder that builds and passes",
                                  kProviderNewFooter);
@@ -228,6 +236,15 @@ void add_reconcile(CLI::App& parent, Draft& draft, ReconcileOptions& options) {
   established->needs(evidence);
   evidence->needs(established);
   established->needs(app.get_option("--name"));
+}
+
+void add_drain(CLI::App& parent, Draft& draft, DrainOptions& options) {
+  CLI::App& app = add_command(
+      parent, draft, options, "drain",
+      "End all that a provider still has open, before another one, or another key, is selected",
+      kDrainFooter);
+  add_text(app, "--provider", options.provider, "ID",
+           "this one (default: every one that has something open)");
 }
 
 void add_receipts(CLI::App& parent, Draft& draft, ReceiptsOptions& options) {
@@ -482,6 +499,7 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   IntentsOptions intents;
   SessionRetireOptions retire;
   ReconcileOptions reconcile;
+  DrainOptions drain;
   ReceiptsOptions receipts;
   DoctorOptions doctor;
   VersionOptions version;
@@ -493,6 +511,7 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   add_intents(root, draft, intents);
   add_session(root, draft, retire);
   add_reconcile(root, draft, reconcile);
+  add_drain(root, draft, drain);
   add_receipts(root, draft, receipts);
   add_credits(root, draft, credits);
   ConformanceCommands conformance;

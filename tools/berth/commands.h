@@ -11,12 +11,14 @@ namespace berth::cli {
 Task<int> run_program(Context& context, RunOptions options);
 Task<int> list_providers(Context& context, ProviderListOptions options);
 Task<int> inspect_provider(Context& context, ProviderInspectOptions options);
+Task<int> compare_providers(Context& context, ProviderCompareOptions options);
 Task<int> explain_clause(Context& context, ProviderExplainOptions options);
 Task<int> new_provider(Context& context, ProviderNewOptions options);
 Task<int> watch_provider(Context& context, ProviderWatchOptions options);
 Task<int> show_intents(Context& context, IntentsOptions options);
 Task<int> retire_session(Context& context, SessionRetireOptions options);
 Task<int> reconcile_intents(Context& context, ReconcileOptions options);
+Task<int> drain_providers(Context& context, DrainOptions options);
 Task<int> show_receipts(Context& context, ReceiptsOptions options);
 Task<int> examine(Context& context, DoctorOptions options);
 Task<int> show_version(Context& context, VersionOptions options);

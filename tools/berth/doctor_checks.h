@@ -30,13 +30,13 @@ using Checks = std::vector<Check>;
 // The state folder, its file system, and what is unresolved.
 Task<void> check_host(Host& host, Checks& checks);
 
-// What a loaded provider's own probe says, layer by layer.
 // The keepers of this state folder, of which there may be none.
 void check_keepers(const Context& context, const Host& host, Checks& checks);
 
 // What the provider made ahead, and who keeps it.
 Task<void> check_made_ahead(const HostedProvider& provider, Checks& checks);
 
+// What a loaded provider's own probe says, layer by layer.
 void check_probe(const plugin::LoadedProvider& provider, Checks& checks);
 
 // Runs a small program in each language in a real sandbox: the interpreters, the base packages and

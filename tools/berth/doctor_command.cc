@@ -112,6 +112,12 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
   Checks checks;
   checks.push_back({Verdict::kGood, "host", "configuration",
                     settings.file.empty() ? "none; the defaults hold" : settings.file.string(), {}});
+  checks.push_back({Verdict::kGood, "host", "provider",
+                    fmt::format("{}, {}", settings.provider,
+                                settings.selected_by.empty()
+                                    ? "the default"
+                                    : "selected by " + settings.selected_by.string()),
+                    {}});
   co_await check_host(host, checks);
   check_keepers(context, host, checks);
   for (const std::string& id : choose_providers(options, settings, files, checks)) {

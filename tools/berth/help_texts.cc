@@ -142,6 +142,22 @@ Says what it did, what it could not do and why, and which resources of this host
 it found that no record knows; those it never deletes. Ends with 1 while
 anything stays unresolved.)";
 
+constexpr std::string_view kDrainFooter = R"(Examples:
+  berth drain
+  berth drain --provider daytona
+
+Deletes what is known to exist, finds out about what is not, and says what is
+still open. Run it with the credentials that the sandboxes were made with: what
+another account or key made is named and left alone. What a living host works
+on is left to that host. Ends with 0 once nothing is open, else with 1.)";
+
+constexpr std::string_view kProviderCompareFooter = R"(Examples:
+  berth provider compare
+  berth provider compare local daytona ./build/mine.so
+
+What each claims in its manifest, and below it how many cases of its last whole
+'berth conformance run' on exactly this file were passed. Runs nothing.)";
+
 constexpr std::string_view kReceiptsFooter = R"(Examples:
   berth receipts --since 24h
   berth receipts --owner ann --format csv > ann.csv
@@ -255,10 +271,13 @@ std::string main_footer() {
   berth doctor                      what works here, what is missing
   berth document put chart.py       keep a program, to run it by its id
   berth reconcile                   after a crash: settle what was interrupted
+  berth drain                       before another provider or key is selected
   berth templates stop              end what is kept ready for the next run
   berth COMMAND --help              more about one command
 
 Files:
+  berth.json                        in the application's folder or above it:
+                                    {"provider": "ID"} selects its provider
   ~/.config/berth/config.json       the host's configuration
   ~/.local/state/berth              the store, provider state
 

@@ -17,6 +17,8 @@ extern const std::string_view kProviderWatchFooter;
 extern const std::string_view kIntentsFooter;
 extern const std::string_view kSessionFooter;
 extern const std::string_view kReconcileFooter;
+extern const std::string_view kDrainFooter;
+extern const std::string_view kProviderCompareFooter;
 extern const std::string_view kReceiptsFooter;
 extern const std::string_view kDocumentFooter;
 extern const std::string_view kDocumentPutFooter;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tools/berth/application.h"
+
 namespace berth::cli {
 namespace {
 
@@ -23,6 +25,16 @@ Tried<Settings> read_settings(const Context& context) {
   if (!place) return failed(Exit::kConfiguration, std::move(place).error());
   auto settings = load_settings(*place);
   if (!settings) return failed(Exit::kConfiguration, std::move(settings).error());
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) return std::move(*settings);  // in a folder that is gone
+  auto application = find_application(here);
+  if (!application) return failed(Exit::kConfiguration, std::move(application).error());
+  if (*application) {
+    settings->provider = (*application)->provider;
+    settings->selects_provider = true;
+    settings->selected_by = (*application)->file;
+  }
   return std::move(*settings);
 }
 

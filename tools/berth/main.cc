@@ -45,6 +45,12 @@ struct Dispatch {
   Task<int> operator()(ReconcileOptions& options) {
     return reconcile_intents(context, std::move(options));
   }
+  Task<int> operator()(DrainOptions& options) {
+    return drain_providers(context, std::move(options));
+  }
+  Task<int> operator()(ProviderCompareOptions& options) {
+    return compare_providers(context, std::move(options));
+  }
   Task<int> operator()(ReceiptsOptions& options) {
     return show_receipts(context, std::move(options));
   }

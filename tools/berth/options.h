@@ -54,6 +54,10 @@ struct ProviderInspectOptions {
   std::string subject;  // a path, or a provider's id
 };
 
+struct ProviderCompareOptions {
+  std::vector<std::string> subjects;  // paths or ids; empty: every provider that can be used
+};
+
 struct ProviderExplainOptions {
   std::string clause;  // empty: all of them
 };
@@ -88,6 +92,10 @@ struct ReconcileOptions {
   std::string provider;
   std::string established;  // "", "absent" or "present"
   std::string evidence;
+};
+
+struct DrainOptions {
+  std::string provider;  // empty: every one that has something open
 };
 
 struct ReceiptsOptions {
@@ -199,7 +207,8 @@ struct VersionOptions {};
 
 using CommandOptions =
     std::variant<RunOptions, ProviderListOptions, ProviderInspectOptions, ProviderExplainOptions,
-                 ProviderNewOptions, ProviderWatchOptions, IntentsOptions, SessionRetireOptions, ReconcileOptions, ReceiptsOptions, DoctorOptions,
+                 ProviderNewOptions, ProviderWatchOptions, IntentsOptions, SessionRetireOptions,
+                 ReconcileOptions, DrainOptions, ProviderCompareOptions, ReceiptsOptions, DoctorOptions,
                  VersionOptions, DocumentPutOptions, DocumentListOptions, DocumentShowOptions,
                  DocumentRevisionsOptions, DocumentRunOptions, CreditsGrantOptions,
                  CreditsBalanceOptions, CreditsStatementOptions, ConformanceListOptions,

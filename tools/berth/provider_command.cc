@@ -18,6 +18,7 @@
 #include "tools/berth/conformance_request.h"
 #include "tools/berth/host.h"
 #include "tools/berth/paths.h"
+#include "tools/berth/provider_subject.h"
 #include "tools/berth/table.h"
 
 namespace berth::cli {
@@ -135,18 +136,6 @@ std::string describe(const Inspection& inspection) {
   }
   line("verdict", inspection.loadable() ? "can be loaded" : "would be refused");
   return text;
-}
-
-// A path when it looks like one or is there; else an id on the search path.
-Tried<std::filesystem::path> find_subject(const std::string& subject,
-                                          const registry::SearchPath& search) {
-  std::error_code error;
-  if (subject.find('/') != std::string::npos || std::filesystem::exists(subject, error)) {
-    return std::filesystem::path(subject);
-  }
-  auto found = registry::find_by_id(search, subject);
-  if (!found) return failed(Exit::kProvider, std::move(found).error());
-  return std::move(*found);
 }
 
 }  // namespace

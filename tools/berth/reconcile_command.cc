@@ -10,11 +10,10 @@
 
 #include "core/base/time.h"
 #include "core/lifecycle/reconcile.h"
-#include "tools/berth/absent_provider.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
+#include "tools/berth/reconcile_at.h"
 #include "tools/berth/reconcile_report.h"
-#include "tools/berth/records.h"
 
 namespace berth::cli {
 namespace {
@@ -26,15 +25,9 @@ Task<Tried<std::set<std::string>>> choose_providers(Host& host, const ReconcileO
   filter.provider_id = options.provider;
   filter.name = options.name;
   filter.unresolved_only = options.name.empty();
-  std::set<std::string> ids;
-  // Ends with the intents: each page begins after the last one of the page before.
-  for (;;) {
-    const auto page = co_await read_intents(host.store(), filter);
-    if (!page) co_return failed(Exit::kState, page.error());
-    for (const Intent& intent : *page) ids.insert(intent.provider_id);
-    if (page->size() < filter.count_max) break;
-    filter.after_name = page->back().name;
-  }
+  auto found = co_await providers_of(host, std::move(filter));
+  if (!found) co_return tl::unexpected<Failure>(std::move(found).error());
+  std::set<std::string> ids = std::move(*found);
   if (!options.provider.empty()) ids.insert(options.provider);
   if (options.name.empty() && options.owner.empty() && options.provider.empty()) {
     ids.insert(host.settings().provider);
@@ -61,41 +54,6 @@ berth::ReconcileOptions core_options(const ReconcileOptions& options) {
   return wanted;
 }
 
-Failure failure_of(Error error) {
-  const bool asked = error.kind() == ErrorKind::kNotFound || error.kind() == ErrorKind::kConflict ||
-                     error.kind() == ErrorKind::kInvalidArgument;
-  return {asked ? Exit::kInput : Exit::kState, std::move(error)};
-}
-
-Task<Tried<ReconcileReport>> reconcile_at(Host& host, const std::string& id,
-                                          const ReconcileOptions& options) {
-  berth::ReconcileOptions wanted = core_options(options);
-  auto provider = co_await host.load(id, {});
-  if (provider) {
-    auto made = co_await reconcile((*provider)->services, std::move(wanted));
-    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
-    co_return std::move(*made);
-  }
-  const std::string why = provider.error().error.message();
-  // An operator's word that nothing is there needs no provider, which may be gone for ever.
-  if (wanted.established == Established::kAbsent) {
-    AbsentProvider absent(id, why);
-    LifecycleServices services = host.services_without(absent);
-    auto made = co_await reconcile(services, std::move(wanted));
-    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
-    co_return std::move(*made);
-  }
-  ReconcileReport report;
-  report.sweep_error =
-      fmt::format("provider '{}' cannot be used, so nothing of it was settled: {}{}", id, why,
-                  options.name.empty()
-                      ? ""
-                      : fmt::format("; what is known to be gone there is settled with `berth "
-                                    "reconcile --name {} --established absent --evidence TEXT`",
-                                    options.name));
-  co_return report;
-}
-
 Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
                                             const ReconcileOptions& options) {
   auto ids = co_await choose_providers(host, options);
@@ -103,7 +61,7 @@ Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
   ReconcileSummary summary;
   for (const std::string& id : *ids) {
     if (context.cancellation.requested()) break;
-    auto report = co_await reconcile_at(host, id, options);
+    auto report = co_await reconcile_at(host, id, core_options(options));
     if (!report) co_return tl::unexpected<Failure>(std::move(report).error());
     summary.add(id, std::move(*report));
   }

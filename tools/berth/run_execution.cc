@@ -51,6 +51,8 @@ Task<Tried<ExecutionResult>> execute_on(Host& host, Context& context,
   std::function<void(std::string_view)> progress = [&observer](std::string_view step) {
     observer.on_stage(step);
   };
+  // Only a file selects; an option is for this once.
+  if (provider_id.empty()) request.application = host.settings().selected_by.string();
   auto provider = co_await host.load(id, std::move(progress));
   if (!provider) co_return tl::unexpected<Failure>(std::move(provider).error());
   co_return co_await host.execute(**provider, std::move(request), &observer, context.cancellation);

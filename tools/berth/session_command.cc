@@ -11,6 +11,7 @@
 #include "core/lifecycle/reconcile.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/host.h"
+#include "tools/berth/reconcile_at.h"
 #include "tools/berth/records.h"
 
 namespace berth::cli {
@@ -46,10 +47,9 @@ Task<Tried<std::set<std::string>>> providers_of(Host& host, const SessionRetireO
   filter.owner = options.owner;
   filter.session = options.session;
   filter.unresolved_only = true;
-  const auto open = co_await read_intents(host.store(), filter);
-  if (!open) co_return failed(Exit::kState, open.error());
-  std::set<std::string> ids;
-  for (const Intent& intent : *open) ids.insert(intent.provider_id);
+  auto found = co_await cli::providers_of(host, std::move(filter));
+  if (!found) co_return tl::unexpected<Failure>(std::move(found).error());
+  std::set<std::string> ids = std::move(*found);
   if (ids.empty()) ids.insert(host.settings().provider);
   co_return ids;
 }

@@ -1,8 +1,6 @@
 #include "tools/berth/settings.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <boost/json/object.hpp>
 #include <functional>
@@ -10,7 +8,7 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/os/fd.h"
+#include "tools/berth/configuration_file.h"
 #include "tools/berth/package_settings.h"
 #include "tools/berth/values.h"
 
@@ -154,6 +152,7 @@ Result<Settings> parse_settings(std::string_view document) {
     object& into = own.contains(std::string_view(key)) ? mine : of_registry;
     into[key] = member;
   }
+  settings.selects_provider = mine.contains("provider");
   BERTH_CHECK_OK(read_object(value(std::move(mine)), "config", own));
   BERTH_CHECK_OK(check(settings));
   BERTH_TRY(settings.registry, registry::parse_configuration(to_json_text(value(of_registry))));
@@ -162,26 +161,14 @@ Result<Settings> parse_settings(std::string_view document) {
 
 Result<Settings> load_settings(const ConfigPlace& place) {
   if (place.path.empty()) return Settings{};
-  const std::string name = place.path.string();
-  const std::string context = fmt::format("configuration file '{}'", name);
-  auto file = os::open_file(place.path, O_RDONLY | O_NONBLOCK);
-  if (!file) {
-    if (file.error().kind() == ErrorKind::kNotFound && !place.must_exist) return Settings{};
-    return fail(file.error().with("cannot read the configuration"));
-  }
-  struct stat info {};
-  if (fstat(file->get(), &info) != 0) return fail(os_error(errno, context));
-  if (!S_ISREG(info.st_mode)) {
-    return fail(ErrorKind::kInvalidArgument, fmt::format("{} is not a regular file", context));
-  }
-  if ((info.st_mode & S_IWOTH) != 0) {
-    return fail(ErrorKind::kRefused,
-                fmt::format("{} can be written by everyone; chmod o-w it", context));
-  }
-  BERTH_TRY(std::string text, os::read_all(file->get(), kSettingsBytesMax, context));
-  auto settings = parse_settings(text);
+  const std::string context = fmt::format("configuration file '{}'", place.path.string());
+  auto text = read_configuration_file(place.path, kSettingsBytesMax, context);
+  if (!text && text.error().kind() == ErrorKind::kNotFound && !place.must_exist) return Settings{};
+  if (!text) return fail(text.error());
+  auto settings = parse_settings(*text);
   if (!settings) return fail(settings.error().with(context));
   settings->file = place.path;
+  if (settings->selects_provider) settings->selected_by = place.path;
   return settings;
 }
 

@@ -1,7 +1,7 @@
 // The host's configuration file: one JSON object, strict and bounded.
 //
 //   {
-//     "provider": "local",                  the default of --provider
+//     "provider": "local",                  the default of --provider; berth.json goes before it
 //     "priceMicroUsd": 50000,               of a completed execution
 //     "limits": {"memory": "1G", "disk": "2G", "cpus": "2", "processes": 128, "timeout": "60s"},
 //     "deadlines": {"call": "5m", "create": "60s", "cleanup": "30s", "lifetime": "10m"},
@@ -36,6 +36,8 @@ namespace berth::cli {
 struct Settings {
   std::filesystem::path file;  // empty: none was read
   std::string provider = "local";
+  bool selects_provider = false;      // it was named, here or by berth.json
+  std::filesystem::path selected_by;  // in which file; empty: in none
   Money price = Money::micros(50'000);
   LimitOptions limits;              // what a run gets when its command line says nothing
   std::optional<Duration> timeout;

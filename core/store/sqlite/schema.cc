@@ -238,7 +238,16 @@ INSERT INTO intent_names SELECT name, seq FROM intents ORDER BY name;
 INSERT INTO marks SELECT 'names_listed_to', coalesce(max(seq), 0) FROM intents;
 )sql";
 
-constexpr Migration kMigrations[] = {{1, kVersion1}, {2, kVersion2}, {3, kVersion3}};
+// Which provider each application's new calls went to, last.
+constexpr const char* kVersion4 = R"sql(
+CREATE TABLE selections (
+  application TEXT NOT NULL PRIMARY KEY CHECK (application <> ''),
+  provider_id TEXT NOT NULL CHECK (provider_id <> '')
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr Migration kMigrations[] = {
+    {1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}};
 
 Result<std::int64_t> single_integer(Connection& connection, Sql sql) {
   BERTH_TRY(Statement statement, connection.use(sql));

@@ -57,6 +57,9 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
   Status insert_receipt(const Receipt& receipt) override;
   Status settle_receipt(const Receipt& receipt) override;
 
+  Result<std::optional<std::string>> selection(std::string_view application) override;
+  Status put_selection(std::string_view application, std::string_view provider_id) override;
+
   LedgerRows& ledger() override { return *this; }
   DocumentRows& documents() override { return *this; }
 
@@ -122,6 +125,8 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
   Status write_journal(std::string_view name, std::span<const JournalLine> lines);
   Result<std::int64_t> journal_length(const RowCache::Entry& intent);
   Status write_session(const SessionRecord& session);
+  Result<std::optional<std::string>> find_selection(std::string_view application);
+  Status write_selection(std::string_view application, std::string_view provider_id);
   Status write_receipt(const Receipt& receipt);
   Status rewrite_receipt(const Receipt& receipt);
   Status write_posting(const Posting& posting);

@@ -9,10 +9,10 @@ from pathlib import Path
 import cli
 from cli import BerthCase
 
-COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "explain"],
+COMMANDS = [["run"], ["provider", "list"], ["provider", "inspect"], ["provider", "compare"], ["provider", "explain"],
             ["provider", "new"], ["provider", "watch"], ["conformance", "list"], ["conformance", "run"],
             ["conformance", "fuzz"], ["conformance", "explain"], ["conformance", "compare"], ["intents"],
-            ["session", "retire"], ["reconcile"], ["receipts"], ["doctor"], ["version"],
+            ["session", "retire"], ["reconcile"], ["drain"], ["receipts"], ["doctor"], ["version"],
             ["document", "put"], ["document", "list"], ["document", "show"], ["document", "revisions"],
             ["document", "run"], ["credits", "grant"], ["credits", "balance"], ["credits", "statement"],
             ["templates", "status"], ["templates", "stop"]]

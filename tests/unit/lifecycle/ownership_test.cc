@@ -132,6 +132,54 @@ TEST_P(Ownership, AnotherScopeIsRefusedWhileIntentsAreOpenAndSaysWhatChanged) {
   EXPECT_THAT(refused.message, HasSubstr(open.intent_name));
 }
 
+TEST_P(Ownership, AnApplicationSelectsAnotherProviderOnlyOnceNothingIsOpenWithTheFirst) {
+  const auto call = [this](const char* application, const char* id) {
+    SandboxRequest request = Harness::request(id);
+    request.application = application;
+    return story.run(with_sandbox(story.host().services, std::move(request), Harness::body()));
+  };
+  fault_at(Slot::kDestroy, OpFault::kFailedDirty);
+  const CallEnd open = call("/srv/shop", "one");
+  EXPECT_EQ(open.status, CallEnd::Status::kUncertain) << open.message;
+  story.start_host().provider.mutable_identity().id = "another";
+  const std::size_t asked = story.cloud.creates_asked.size();
+  const CallEnd refused = call("/srv/shop", "two");
+  EXPECT_EQ(refused.status, CallEnd::Status::kRefused);
+  EXPECT_THAT(refused.message, HasSubstr("/srv/shop"));
+  EXPECT_THAT(refused.message, HasSubstr("'model'"));
+  EXPECT_THAT(refused.message, HasSubstr("'another'"));
+  EXPECT_THAT(refused.message, HasSubstr(open.intent_name));
+  EXPECT_THAT(refused.message, HasSubstr("berth drain --provider model"));
+  EXPECT_EQ(story.cloud.creates_asked.size(), asked);
+  EXPECT_FALSE(refused.receipt);
+  // Another application, and one that selects nothing, are not held up by it.
+  EXPECT_EQ(call("/srv/blog", "three").status, CallEnd::Status::kCompleted);
+  EXPECT_EQ(call("", "four").status, CallEnd::Status::kCompleted);
+  // What was asked before is answered as it was, whoever is selected now.
+  EXPECT_TRUE(call("/srv/shop", "one").intent_name == open.intent_name);
+
+  TestHost& first = story.start_host();
+  ASSERT_TRUE(story.run(first, reconcile(first.services, {})));
+  EXPECT_EQ(story.intent(open.intent_name)->state, IntentState::kReleased);
+  story.start_host().provider.mutable_identity().id = "another";
+  EXPECT_EQ(call("/srv/shop", "two").status, CallEnd::Status::kCompleted);
+}
+
+TEST_P(Ownership, ARefusedCallSelectsNothing) {
+  SandboxRequest request = Harness::request("one");
+  request.application = "/srv/shop";
+  EXPECT_EQ(retire().state, SessionState::kRetired);
+  EXPECT_EQ(story.run(with_sandbox(story.host().services, request, Harness::body())).status,
+            CallEnd::Status::kRefused);
+  auto found = std::make_shared<std::optional<std::string>>("unread");
+  const UnitOfWork look = [found](Transaction& transaction) -> Status {
+    BERTH_TRY(*found, transaction.selection("/srv/shop"));
+    return {};
+  };
+  EXPECT_TRUE(story.run(story.host().services.store.read(look)));
+  EXPECT_FALSE(found->has_value());
+}
+
 TEST_P(Ownership, WhatWasWrittenIsReadBackAsItWas) {
   SandboxRequest request = Harness::request();
   request.turn = "turn-7";
