@@ -19,6 +19,10 @@ inline WallTime wall_time_from_unix_ms(std::int64_t ms) {
   return WallTime(std::chrono::milliseconds(ms));
 }
 
+inline WallTime wall_now() {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
 // RFC 3339 in UTC with milliseconds: "2026-11-29T22:52:29.123Z".
 std::string to_rfc3339(WallTime time);
 

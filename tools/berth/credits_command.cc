@@ -19,13 +19,9 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kPostingsPage = 1000;
 
-WallTime wall_now() {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
-
-Failure failure_of(Error error) {
+Failure ledger_failure(Error error) {
   const bool refused = error.kind() == ErrorKind::kConflict;
   return {refused ? Exit::kRefused : Exit::kState, std::move(error)};
 }
@@ -39,7 +35,7 @@ Task<Tried<T>> on_ledger(Host& host, std::function<Result<T>(LedgerRows&)> work)
     return {};
   };
   const Status done = co_await host.store().commit(std::move(unit));
-  if (!done) co_return tl::unexpected<Failure>(failure_of(done.error()));
+  if (!done) co_return tl::unexpected<Failure>(ledger_failure(done.error()));
   co_return std::move(*value);
 }
 
@@ -171,7 +167,7 @@ Task<Tried<Exit>> statement_on(Context& context, Host& host, Credits credits,
          now = wall_now()](LedgerRows& ledger) -> Result<std::vector<Posting>> {
       // A new owner's account begins with the grant.
       BERTH_TRY([[maybe_unused]] const Money balance, credits.balance(ledger, owner, now));
-      return ledger.postings(owner_account(owner), after, kPage);
+      return ledger.postings(owner_account(owner), after, kPostingsPage);
     };
     auto page = co_await on_ledger<std::vector<Posting>>(host, std::move(work));
     if (!page && printer.begun()) {
@@ -191,7 +187,7 @@ Task<Tried<Exit>> statement_on(Context& context, Host& host, Credits credits,
         printer.add_row(line.cells(format));
       }
     }
-    const bool last = page->size() < kPage;
+    const bool last = page->size() < kPostingsPage;
     if (last) co_return printer.end("there are no postings");
     const Exit printed = printer.flush();
     if (printed != Exit::kSuccess) co_return printed;

@@ -77,7 +77,7 @@ Task<void> check_provider(Context& context, Host& host, std::string id, bool run
 }
 
 // The providers to look at: the one that was asked for, or every one this host would use.
-std::vector<std::string> choose_providers(const DoctorOptions& options, const Settings& settings,
+std::vector<std::string> providers_to_examine(const DoctorOptions& options, const Settings& settings,
                                           ProviderFiles& files, Checks& checks) {
   if (!options.provider.empty()) return {options.provider};
   std::vector<std::string> ids;
@@ -120,7 +120,7 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
                     {}});
   co_await check_host(host, checks);
   check_keepers(context, host, checks);
-  for (const std::string& id : choose_providers(options, settings, files, checks)) {
+  for (const std::string& id : providers_to_examine(options, settings, files, checks)) {
     if (context.cancellation.requested()) break;
     const bool run_programs = id == options.provider || id == settings.provider;
     co_await check_provider(context, host, id, run_programs, checks);

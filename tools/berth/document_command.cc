@@ -23,13 +23,9 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kPage = 500;
+constexpr std::size_t kDocumentsPage = 500;
 
-WallTime wall_now() {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
-
-Failure failure_of(Error error) {
+Failure document_failure(Error error) {
   Exit exit = Exit::kInternal;
   switch (error.kind()) {
     case ErrorKind::kInvalidArgument:
@@ -102,7 +98,7 @@ Tried<PutDocument> read_put(const DocumentPutOptions& options) {
 
 Task<Tried<Exit>> put_on(Context& context, Host& host, PutDocument put) {
   auto result = co_await berth::put_document(host.store(), std::move(put), wall_now());
-  if (!result) co_return tl::unexpected<Failure>(failure_of(std::move(result).error()));
+  if (!result) co_return tl::unexpected<Failure>(document_failure(std::move(result).error()));
   const DocumentRevision& revision = result->revision;
   if (context.common.json) {
     boost::json::object document = berth::to_json(revision);
@@ -123,11 +119,11 @@ Task<Tried<Exit>> list_on(Context& context, Host& host, const DocumentListOption
   DocumentFilter filter;
   filter.owner = chosen_owner(options.owner);
   filter.session = chosen_session(options.session);
-  filter.count_max = kPage;
+  filter.count_max = kDocumentsPage;
   // Ends with the documents, of which a session has a bounded number.
   for (;;) {
     auto page = co_await berth::list_documents(host.store(), filter);
-    if (!page) co_return tl::unexpected<Failure>(failure_of(std::move(page).error()));
+    if (!page) co_return tl::unexpected<Failure>(document_failure(std::move(page).error()));
     for (const DocumentSummary& summary : *page) {
       const DocumentRevision& latest = summary.latest;
       if (printer.format() == ListFormat::kJson) {
@@ -139,7 +135,7 @@ Task<Tried<Exit>> list_on(Context& context, Host& host, const DocumentListOption
                          to_rfc3339(latest.created_at), latest.title});
       }
     }
-    if (page->size() < kPage) break;
+    if (page->size() < kDocumentsPage) break;
     filter.after_id = page->back().document.id;
   }
   co_return printer.end("there are no documents");
@@ -152,8 +148,8 @@ Task<Tried<Exit>> revisions_on(Context& context, Host& host,
   std::uint32_t after = 0;
   // Ends with the revisions, of which a document has a bounded number.
   for (;;) {
-    auto page = co_await berth::list_revisions(host.store(), place_of(options), after, kPage);
-    if (!page) co_return tl::unexpected<Failure>(failure_of(std::move(page).error()));
+    auto page = co_await berth::list_revisions(host.store(), place_of(options), after, kDocumentsPage);
+    if (!page) co_return tl::unexpected<Failure>(document_failure(std::move(page).error()));
     for (const DocumentRevision& revision : *page) {
       if (printer.format() == ListFormat::kJson) {
         printer.add(berth::to_json(revision));
@@ -163,7 +159,7 @@ Task<Tried<Exit>> revisions_on(Context& context, Host& host,
                          revision.title});
       }
     }
-    if (page->size() < kPage) break;
+    if (page->size() < kDocumentsPage) break;
     after = page->back().number;
   }
   co_return printer.end("there are no revisions");
@@ -207,11 +203,11 @@ Exit print_run(Console& console, const DocumentRevision& revision,
 Task<Tried<Exit>> show_on(Context& context, Host& host, const DocumentShowOptions& options) {
   const DocumentPlace place = place_of(options);
   auto revision = co_await berth::read_revision(host.store(), place, options.revision);
-  if (!revision) co_return tl::unexpected<Failure>(failure_of(std::move(revision).error()));
+  if (!revision) co_return tl::unexpected<Failure>(document_failure(std::move(revision).error()));
   std::optional<RecordedRun> run;
   if (options.run) {
     auto latest = co_await berth::latest_run(host.store(), place, revision->id);
-    if (!latest) co_return tl::unexpected<Failure>(failure_of(std::move(latest).error()));
+    if (!latest) co_return tl::unexpected<Failure>(document_failure(std::move(latest).error()));
     run = std::move(*latest);
   }
   if (context.common.json) {
@@ -258,7 +254,7 @@ Task<Tried<DocumentExecution>> run_on(Context& context, Host& host,
                                           context.cancellation, wall_now());
   if (ran) co_return std::move(*ran);
   if (refused) co_return tl::unexpected<Failure>(std::move(*refused));
-  co_return tl::unexpected<Failure>(failure_of(std::move(ran).error()));
+  co_return tl::unexpected<Failure>(document_failure(std::move(ran).error()));
 }
 
 }  // namespace

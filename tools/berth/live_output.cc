@@ -48,7 +48,7 @@ Target open_target(int fd) {
   return {::fcntl(fd, F_DUPFD_CLOEXEC, 3), S_ISSOCK(info.st_mode) ? Way::kSocket : Way::kPlain};
 }
 
-bool same_file(int a, int b) {
+bool same_open_file(int a, int b) {
   struct stat left {}, right {};
   return ::fstat(a, &left) == 0 && ::fstat(b, &right) == 0 && left.st_dev == right.st_dev &&
          left.st_ino == right.st_ino;
@@ -168,7 +168,7 @@ LiveOutput::LiveOutput(boost::asio::any_io_executor executor,
   const auto progress = [this] { progressed(); };
   out_ = std::make_unique<DescriptorWriter>(
       executor_, 1, [on_failure](int failure) { on_failure(1, failure); }, progress);
-  if (!same_file(1, 2)) {
+  if (!same_open_file(1, 2)) {
     err_ = std::make_unique<DescriptorWriter>(
         executor_, 2, [on_failure](int failure) { on_failure(2, failure); }, progress);
   }

@@ -30,7 +30,7 @@ struct Subject {
   std::optional<conformance::RunReport> report;
 };
 
-std::string word_of(const registry::Manifest& manifest, std::string_view field) {
+std::string manifest_word(const registry::Manifest& manifest, std::string_view field) {
   const auto* value = manifest.document.if_contains(boost::json::string_view(field.data(), field.size()));
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : "not said";
 }
@@ -39,7 +39,7 @@ std::string languages(const registry::Manifest& manifest) {
   return fmt::format("{}", fmt::join(manifest.languages, " "));
 }
 std::string cancellation(const registry::Manifest& manifest) {
-  return word_of(manifest, "cancellation");
+  return manifest_word(manifest, "cancellation");
 }
 std::string output(const registry::Manifest& manifest) {
   return manifest.streams == Streams::kSeparate ? "two streams, files" : "one merged stream, files";
@@ -49,7 +49,7 @@ std::string identity(const registry::Manifest& manifest) {
 }
 std::string cleanup(const registry::Manifest& manifest) {
   const char* recovery = manifest.recovery == Recovery::kFence ? "fence" : "manual";
-  return fmt::format("{}, {}", word_of(manifest, "cleanup"), recovery);
+  return fmt::format("{}, {}", manifest_word(manifest, "cleanup"), recovery);
 }
 std::string accounting(const registry::Manifest&) { return "receipt from the host"; }
 std::string concurrency(const registry::Manifest& manifest) {

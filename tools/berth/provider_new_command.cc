@@ -129,7 +129,7 @@ std::vector<File> files_of(const std::string& language, const std::string& id) {
   return out;
 }
 
-Tried<void> write_new(const fs::path& path, std::string_view text) {
+Tried<void> write_template(const fs::path& path, std::string_view text) {
   auto file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
   if (!file) return failed(Exit::kOutput, std::move(file).error());
   if (auto written = os::write_all(file->get(), text); !written) {
@@ -195,7 +195,7 @@ Task<int> new_provider(Context& context, ProviderNewOptions options) {
   if (auto ready = prepare(folder); !ready) co_return report(context, ready.error());
   const std::vector<File> files = files_of(options.language, *id);
   for (const File& file : files) {
-    const auto written = write_new(folder / file.name, file.text);
+    const auto written = write_template(folder / file.name, file.text);
     if (!written) co_return report(context, written.error());
   }
   const std::string warning = warning_about(*id);

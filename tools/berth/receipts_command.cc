@@ -17,7 +17,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kReceiptsPage = 1000;
 constexpr const char* kNothing = "there are no such receipts";
 
 std::vector<std::string> csv_head() {
@@ -85,7 +85,7 @@ ReceiptFilter filter_of(const ReceiptsOptions& options) {
   filter.from = options.since;
   filter.until = options.until;
   filter.unknown_cost_only = options.unknown;
-  filter.count_max = kPage;
+  filter.count_max = kReceiptsPage;
   return filter;
 }
 
@@ -97,7 +97,7 @@ Task<Tried<Exit>> each_page(Host& host, ReceiptFilter filter,
     auto page = co_await read_receipts(host.store(), filter);
     if (!page) co_return failed(Exit::kState, page.error());
     const Exit taken = take(*page);
-    if (taken != Exit::kSuccess || page->size() < kPage) co_return taken;
+    if (taken != Exit::kSuccess || page->size() < kReceiptsPage) co_return taken;
     filter.after_name = page->back().name;
   }
 }

@@ -10,7 +10,7 @@
 namespace berth::cli {
 namespace {
 
-Failure failure_of(Error error) {
+Failure reconcile_failure(Error error) {
   const bool asked = error.kind() == ErrorKind::kNotFound || error.kind() == ErrorKind::kConflict ||
                      error.kind() == ErrorKind::kInvalidArgument;
   return {asked ? Exit::kInput : Exit::kState, std::move(error)};
@@ -36,7 +36,7 @@ Task<Tried<ReconcileReport>> reconcile_at(Host& host, const std::string& id,
   auto provider = co_await host.load(id, {});
   if (provider) {
     auto made = co_await reconcile((*provider)->services, std::move(wanted));
-    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
+    if (!made) co_return tl::unexpected<Failure>(reconcile_failure(std::move(made).error()));
     co_return std::move(*made);
   }
   const std::string why = provider.error().error.message();
@@ -45,7 +45,7 @@ Task<Tried<ReconcileReport>> reconcile_at(Host& host, const std::string& id,
     AbsentProvider absent(id, why);
     LifecycleServices services = host.services_without(absent);
     auto made = co_await reconcile(services, std::move(wanted));
-    if (!made) co_return tl::unexpected<Failure>(failure_of(std::move(made).error()));
+    if (!made) co_return tl::unexpected<Failure>(reconcile_failure(std::move(made).error()));
     co_return std::move(*made);
   }
   ReconcileReport report;

@@ -9,8 +9,8 @@
 namespace berth::cli {
 namespace {
 
-constexpr int kOut = 1;
-constexpr int kErr = 2;
+constexpr int kStdoutFd = 1;
+constexpr int kStderrFd = 2;
 // A start that is quicker than this says nothing.
 constexpr std::chrono::milliseconds kPatience{1200};
 
@@ -41,7 +41,7 @@ void RunObserver::show_stage_later() {
 
 void RunObserver::emit(std::string_view lines) {
   end_progress();
-  live_->write(kOut, lines);
+  live_->write(kStdoutFd, lines);
 }
 
 void RunObserver::on_started() {
@@ -76,9 +76,9 @@ ExecutionObserver::Flow RunObserver::on_output(const OutputChunk& chunk) {
   if (!live_) return Flow::kContinue;
   end_progress();
   if (events_ != nullptr) {
-    return live_->write(kOut, events_->output(chunk)) ? Flow::kContinue : Flow::kPause;
+    return live_->write(kStdoutFd, events_->output(chunk)) ? Flow::kContinue : Flow::kPause;
   }
-  const bool more = live_->write(chunk.stream == Stream::kStderr ? kErr : kOut, chunk.raw);
+  const bool more = live_->write(chunk.stream == Stream::kStderr ? kStderrFd : kStdoutFd, chunk.raw);
   return more ? Flow::kContinue : Flow::kPause;
 }
 
@@ -103,7 +103,7 @@ Task<void> RunObserver::finish_with(std::string last_line) {
 
 void RunObserver::output_failed(int stream, int failure) {
   // Nobody is told of a broken standard error, and the program's work is still worth finishing.
-  if (stream == kErr || output_failure_ != 0) return;
+  if (stream == kStderrFd || output_failure_ != 0) return;
   output_failure_ = failure;
   if (failure != EPIPE) {
     context_.console.error(fmt::format("cannot write to standard output: {}; cancelling",

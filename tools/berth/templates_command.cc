@@ -18,7 +18,7 @@ namespace {
 constexpr Duration kAnswerPatience = std::chrono::seconds(5);
 constexpr Duration kStopPatience = std::chrono::seconds(10);
 
-using Reports = std::vector<plugin::KeeperReport>;
+using KeeperReports = std::vector<plugin::KeeperReport>;
 
 struct Wanted {
   std::filesystem::path folder;     // where keepers are; empty: nowhere
@@ -61,7 +61,7 @@ std::string describe(const plugin::KeeperReport& report) {
   return line + (hosts > 0 ? "in use\n" : fmt::format("goes in {} s unless it is used\n", left));
 }
 
-Exit print(const Context& context, const Wanted& wanted, const Reports& reports, bool stopped) {
+Exit print(const Context& context, const Wanted& wanted, const KeeperReports& reports, bool stopped) {
   if (context.common.json) {
     boost::json::array keepers;
     for (const plugin::KeeperReport& report : reports) {
@@ -83,7 +83,7 @@ Exit print(const Context& context, const Wanted& wanted, const Reports& reports,
   return context.console.print(printable(lines));
 }
 
-int end_with(const Context& context, const Wanted& wanted, Result<Reports> reports, bool stopped) {
+int end_with(const Context& context, const Wanted& wanted, Result<KeeperReports> reports, bool stopped) {
   if (!reports) return report(context, {Exit::kState, reports.error()});
   if (!stopped && !wanted.state_dir.empty()) {
     std::erase_if(*reports, [&](const auto& one) { return one.problem.empty() && !one.serves(wanted.state_dir); });
@@ -101,7 +101,7 @@ int end_with(const Context& context, const Wanted& wanted, Result<Reports> repor
 Task<int> show_templates(Context& context, TemplatesStatusOptions) {
   auto wanted = wanted_by(context);
   if (!wanted) co_return report(context, wanted.error());
-  Result<Reports> found = Reports();
+  Result<KeeperReports> found = KeeperReports();
   if (!wanted->folder.empty()) found = plugin::ask_keepers(wanted->folder, kAnswerPatience);
   co_return end_with(context, *wanted, std::move(found), false);
 }
@@ -109,7 +109,7 @@ Task<int> show_templates(Context& context, TemplatesStatusOptions) {
 Task<int> stop_templates(Context& context, TemplatesStopOptions) {
   auto wanted = wanted_by(context);
   if (!wanted) co_return report(context, wanted.error());
-  Result<Reports> found = Reports();
+  Result<KeeperReports> found = KeeperReports();
   if (!wanted->folder.empty()) {
     found = plugin::stop_keepers(wanted->folder, wanted->state_dir, kStopPatience);
   }
