@@ -11,6 +11,8 @@ namespace berth {
 using Duration = std::chrono::nanoseconds;
 // Deadlines and measured intervals. CLOCK_MONOTONIC.
 using Instant = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+inline Instant now() { return std::chrono::steady_clock::now(); }
+
 // What records say. Millisecond resolution, UTC; may jump.
 using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 

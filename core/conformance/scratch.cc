@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr char kPrefix[] = "bc-";
 // Written once the folder is locked: a folder without it may be about to be locked.
 constexpr char kMark[] = "run";
-constexpr std::size_t kRequestBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kRequestFileBytesMax = std::size_t{1} << 20;
 constexpr std::int64_t kCleanBudgetMs = 60'000;
 
 Result<fs::path> base_of(fs::path base) {
@@ -91,7 +91,7 @@ std::vector<CaseRequest> begun_below(const fs::path& folder) {
   std::vector<CaseRequest> out;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const auto text = os::read_file(entry.path() / kRequestFile, kRequestBytesMax);
+    const auto text = os::read_file(entry.path() / kRequestFile, kRequestFileBytesMax);
     auto request = text ? decode_request(*text) : Result<CaseRequest>(fail(text.error()));
     if (!request) continue;
     request->folder = entry.path();

@@ -18,9 +18,9 @@ namespace json = boost::json;
 
 constexpr std::size_t kCodeBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kInputBytesMax = std::size_t{64} << 20;
-constexpr std::size_t kFilesMax = 64;
+constexpr std::size_t kRequestFilesMax = 64;
 constexpr std::uint64_t kKeepBytesMax = std::uint64_t{4} << 20;
-constexpr std::size_t kListMax = 1024;
+constexpr std::size_t kRequestListMax = 1024;
 
 tl::unexpected<Error> wrong(std::string message) {
   return fail(ErrorKind::kInvalidArgument, std::move(message));
@@ -38,9 +38,9 @@ Status check_texts(const ExecutionRequest& request) {
   }
   const std::size_t at = request.code.find('\0');
   if (at != request.code.npos) return wrong(fmt::format("code has a NUL at byte {}; remove it", at));
-  if (request.arguments.size() > kListMax || request.packages.size() > kListMax ||
-      request.env.size() > kListMax) {
-    return wrong(fmt::format("arguments, packages and env take at most {} entries each", kListMax));
+  if (request.arguments.size() > kRequestListMax || request.packages.size() > kRequestListMax ||
+      request.env.size() > kRequestListMax) {
+    return wrong(fmt::format("arguments, packages and env take at most {} entries each", kRequestListMax));
   }
   if (std::any_of(request.arguments.begin(), request.arguments.end(), nul)) {
     return wrong("an argument has a NUL in it");
@@ -63,7 +63,7 @@ Status check_files(const ExecutionRequest& request) {
   if (!request.file_name.empty() && !is_plain_name(request.file_name)) {
     return wrong(fmt::format("file name \"{}\" is not a plain name", to_valid_utf8(request.file_name)));
   }
-  if (request.files.size() > kFilesMax) return wrong(fmt::format("more than {} files", kFilesMax));
+  if (request.files.size() > kRequestFilesMax) return wrong(fmt::format("more than {} files", kRequestFilesMax));
   std::size_t bytes = 0;
   for (const RequestFile& file : request.files) {
     if (!is_plain_name(file.name)) {

@@ -23,15 +23,13 @@ namespace {
 constexpr std::size_t kAnswerBytesMax = 65536;
 constexpr std::size_t kNameHexCount = 16;
 
-Instant now() { return std::chrono::steady_clock::now(); }
-
 bool readable(int fd, Instant until) {
   pollfd watched{fd, POLLIN, 0};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now()).count();
   return ::poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) == 1;
 }
 
-Result<std::string> read_answer(int socket, Instant until) {
+Result<std::string> read_report(int socket, Instant until) {
   std::string text;
   while (text.size() < kAnswerBytesMax) {
     char chunk[4096];
@@ -45,12 +43,12 @@ Result<std::string> read_answer(int socket, Instant until) {
   return fail(ErrorKind::kLimit, "a keeper answers more than can be read");
 }
 
-Result<KeeperReport> ask(const os::PrivateFolder& folder, const std::string& name,
+Result<KeeperReport> ask_keeper(const os::PrivateFolder& folder, const std::string& name,
                          std::string_view question, Instant until) {
   BERTH_TRY(const os::Fd socket, folder.connect(name));
   if (!send_frame(socket.get(), fmt::format("{}{}\n", kKeeperGreeting, question), {}))
     return fail(ErrorKind::kUnavailable, "a keeper takes no question");
-  BERTH_TRY(const std::string text, read_answer(socket.get(), until));
+  BERTH_TRY(const std::string text, read_report(socket.get(), until));
   BERTH_TRY(boost::json::value parsed, parse_json(text));
   if (!parsed.is_object()) return fail(ErrorKind::kCorrupt, "a keeper's answer is no object");
   KeeperReport report;
@@ -125,7 +123,7 @@ Result<std::vector<KeeperReport>> ask_keepers(const std::filesystem::path& path,
   if (!folder) return found;
   for (const std::string& name : sockets_in(path)) {
     // A socket without anyone behind it is left by one that was killed; the next one takes its place.
-    auto report = ask(*folder, name, kAskStatus, now() + patience);
+    auto report = ask_keeper(*folder, name, kAskStatus, now() + patience);
     if (report) found.push_back(std::move(*report));
     else if (report.error().kind() != ErrorKind::kNotFound)
       found.push_back(silent(*folder, name, report.error()));
@@ -139,9 +137,9 @@ Result<std::vector<KeeperReport>> stop_keepers(const std::filesystem::path& path
   std::vector<KeeperReport> stopped;
   if (!folder) return stopped;
   for (const std::string& name : sockets_in(path)) {
-    auto report = ask(*folder, name, kAskStatus, now() + patience);
+    auto report = ask_keeper(*folder, name, kAskStatus, now() + patience);
     if (report && !state_dir.empty() && !report->serves(state_dir)) continue;
-    if (report) report = ask(*folder, name, kAskStop, now() + patience);
+    if (report) report = ask_keeper(*folder, name, kAskStop, now() + patience);
     if (!report && report.error().kind() == ErrorKind::kNotFound) continue;
     if (report) report->gone = wait_gone(report->pid, now() + patience);
     stopped.push_back(report ? std::move(*report) : silent(*folder, name, report.error()));

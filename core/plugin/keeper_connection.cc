@@ -14,14 +14,14 @@
 namespace berth::plugin {
 namespace {
 
-constexpr std::size_t kInboxBytes = 65536;
+constexpr std::size_t kRequestInboxBytes = 65536;
 // Longer than a host that lives is ever busy with something else.
 constexpr timeval kSendPatience{10, 0};
 
 }  // namespace
 
 KeeperConnection::KeeperConnection(std::uint32_t number, os::Fd socket, Phase phase_)
-    : phase(phase_), number_(number), socket_(std::move(socket)), inbox_(kInboxBytes) {
+    : phase(phase_), number_(number), socket_(std::move(socket)), inbox_(kRequestInboxBytes) {
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendPatience, sizeof kSendPatience);
 }
 

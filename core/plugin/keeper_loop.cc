@@ -17,15 +17,13 @@ namespace {
 constexpr int kHostNumberBits = 40;
 constexpr OpId kHostNumberMax = (OpId{1} << kHostNumberBits) - 1;
 constexpr std::size_t kConnectionsMax = 1024;
-constexpr std::size_t kWaitingMax = 16384;
+constexpr std::size_t kOperationsWaitingMax = 16384;
 // As the host's own patience with clean-up; what is not done by then is reconciled by name.
 constexpr Duration kDestroyPatience = std::chrono::seconds(30);
 constexpr Duration kProbePatience = std::chrono::seconds(10);
 constexpr Duration kStuckAfter = std::chrono::seconds(60);
 // The item of a probe that says what is made ahead, where a provider has one.
 constexpr std::string_view kStartupItem = "startup";
-
-Instant now() { return std::chrono::steady_clock::now(); }
 
 WallTime wall_now() {
   return std::chrono::time_point_cast<WallTime::duration>(std::chrono::system_clock::now());
@@ -279,7 +277,7 @@ bool KeeperLoop::start(const ConnectionPointer& from, const Frame& frame) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kWaitingMax || !from->open.emplace(op, slot).second) return false;
+    if (waiting_.size() >= kOperationsWaitingMax || !from->open.emplace(op, slot).second) return false;
     if (std::string name = named_by(*request); !name.empty()) from->names.emplace(op, std::move(name));
   }
   begin(op, slot);

@@ -18,25 +18,17 @@
 #include "core/os/process.h"
 #include "core/plugin/keeper.h"
 #include "core/plugin/keeper_loop.h"
+#include "core/plugin/process_end.h"
 #include "core/plugin/worker_main.h"
 
 namespace berth::plugin {
 namespace {
 
-constexpr int kExitOrderly = 0;
-constexpr int kExitProtocol = 70;
 // How often it looks whether what it stands on is still there.
 constexpr Duration kLookEvery = std::chrono::seconds(2);
 // A host sends its hello when it starts a worker, not later.
 constexpr Duration kHelloPatience = std::chrono::seconds(10);
 constexpr Duration kShutdownPatience = std::chrono::seconds(20);
-
-Instant now() { return std::chrono::steady_clock::now(); }
-
-[[noreturn]] void leave(int code) {
-  std::fflush(nullptr);
-  ::_exit(code);
-}
 
 // Away from the process group, the session and the children of the host that started it. Before any
 // thread exists.
@@ -56,7 +48,7 @@ void detach() {
   if (::chdir("/") != 0) leave(kExitProtocol);
 }
 
-std::optional<KeeperArguments> read_arguments(int argc, char** argv) {
+std::optional<KeeperArguments> parse_keeper_arguments(int argc, char** argv) {
   if (argc != 8) return std::nullopt;
   KeeperArguments read;
   const std::string_view idle = argv[3];
@@ -194,7 +186,7 @@ std::vector<std::string> to_arguments(const KeeperArguments& arguments) {
 }
 
 int serve_as_keeper(int argc, char** argv) {
-  const auto arguments = read_arguments(argc, argv);
+  const auto arguments = parse_keeper_arguments(argc, argv);
   struct stat info {};
   if (!arguments || ::fstat(kKeeperListener, &info) != 0 || !S_ISSOCK(info.st_mode) ||
       ::fstat(kKeeperLock, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -31,8 +31,6 @@ namespace {
 constexpr Duration kReachPatience = std::chrono::seconds(5);
 constexpr Duration kLookAgain = std::chrono::milliseconds(5);
 
-Instant now() { return std::chrono::steady_clock::now(); }
-
 // Until there is something to read, or the deadline.
 Task<void> wait_readable(boost::asio::any_io_executor executor, int fd, Instant deadline) {
   using namespace boost::asio::experimental::awaitable_operators;

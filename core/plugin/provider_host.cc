@@ -15,8 +15,6 @@ constexpr std::size_t kWaitingMax = 4096;
 constexpr std::size_t kViolationsMax = 256;
 constexpr std::uint32_t kViolationLinesPerSecond = 50;
 
-Instant now() { return std::chrono::steady_clock::now(); }
-
 Reply unsent(std::string why) {
   return reply_of(OutcomeClass::kRejected, OutcomeCode::kHostUnsent, std::move(why));
 }

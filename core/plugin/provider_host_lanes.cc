@@ -11,8 +11,6 @@
 namespace berth::plugin {
 namespace {
 
-Instant now() { return std::chrono::steady_clock::now(); }
-
 Task<void> sleep_until(boost::asio::steady_timer& timer, Instant when) {
   boost::system::error_code ignored;
   timer.expires_at(when);

@@ -17,19 +17,11 @@
 
 #include "core/base/halt_poll.h"
 #include "core/plugin/keeper_main.h"
+#include "core/plugin/process_end.h"
 #include "core/plugin/worker_events.h"
 
 namespace berth::plugin {
 namespace {
-
-constexpr int kExitOrderly = 0;
-constexpr int kExitProtocol = 70;
-
-// Ends at once: static destructors belong to a provider whose threads may still run.
-[[noreturn]] void leave(int code) {
-  std::fflush(nullptr);
-  ::_exit(code);
-}
 
 // Sends what the provider does. Blocking: the host always reads, and output is bounded by credit.
 class Sender final : public FrameEvents {

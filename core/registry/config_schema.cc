@@ -8,17 +8,12 @@
 #include <set>
 
 #include "core/base/json.h"
+#include "core/registry/json_words.h"
 
 namespace berth::registry {
 namespace {
 
 namespace json = boost::json;
-
-std::string shown(const json::value& value) {
-  std::string text = to_json_text(value);
-  if (text.size() > 80) text = to_valid_utf8(text.substr(0, 77)) + "...";
-  return text;
-}
 
 bool has_type(const json::value& value, std::string_view type) {
   if (type == "object") return value.is_object();
@@ -29,12 +24,6 @@ bool has_type(const json::value& value, std::string_view type) {
   if (type == "integer") return value.is_int64() || value.is_uint64();
   if (type == "number") return value.is_number();
   return false;
-}
-
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
 }
 
 class Validator {

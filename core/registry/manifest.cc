@@ -10,6 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/registry/clauses.h"
+#include "core/registry/json_words.h"
 
 namespace berth::registry {
 namespace {
@@ -105,19 +106,6 @@ bool is_semver(std::string_view text) {
     text.remove_prefix(size);
   }
   return text.empty();
-}
-
-// The schema bounds texts in characters, not bytes.
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-std::string shown(const json::value& value) {
-  std::string text = to_json_text(value);
-  if (text.size() > 120) text = to_valid_utf8(text.substr(0, 117)) + "...";
-  return text;
 }
 
 class Parser {

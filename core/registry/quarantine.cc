@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-std::optional<QuarantineEntry> parse_entry(const json::value& value) {
+std::optional<QuarantineEntry> parse_quarantine_entry(const json::value& value) {
   const auto* object = value.if_object();
   if (object == nullptr) return std::nullopt;
   auto digest = json_string(*object, "sha256", "entry");
@@ -42,7 +42,7 @@ void Quarantine::read() {
   if (list == nullptr || !list->is_array()) return;
   entries_.clear();
   for (const json::value& value : list->get_array())
-    if (auto entry = parse_entry(value)) entries_.push_back(std::move(*entry));
+    if (auto entry = parse_quarantine_entry(value)) entries_.push_back(std::move(*entry));
 }
 
 Status Quarantine::write() {

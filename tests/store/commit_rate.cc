@@ -26,8 +26,6 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-Instant now() { return std::chrono::steady_clock::now(); }
-
 double raw_rate(const std::filesystem::path& path, Seconds budget) {
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);

@@ -12,8 +12,6 @@
 
 namespace berth::bench {
 
-inline Instant now() { return std::chrono::steady_clock::now(); }
-
 class Samples {
  public:
   void add(Duration took) { took_ns_.push_back(static_cast<double>(took.count())); }

@@ -8,7 +8,6 @@
 namespace berth::conformance {
 namespace {
 
-using Ran = Lab::Ran;
 
 Command command(std::vector<std::string> argv) {
   Command out;
@@ -17,7 +16,7 @@ Command command(std::vector<std::string> argv) {
 }
 
 // The program ended by itself with 0 and wrote exactly this.
-Status wrote(const Ran& ran, std::string_view expected) {
+Status wrote(const Lab::Ran& ran, std::string_view expected) {
   BERTH_CHECK_OK(exited_well(ran));
   if (ran.out != expected)
     return violated(fmt::format("the program should have written \"{}\" and wrote \"{}\"", expected,
@@ -54,7 +53,7 @@ Status keeps_values_and_folder(Lab& lab) {
   CreateSpec spec = Lab::plain_spec();
   spec.env = of_sandbox;
   BERTH_TRY(const Created made, lab.made(lab.new_name(), std::move(spec)));
-  BERTH_TRY(const Ran place, lab.python(made.ref, "import os\n"
+  BERTH_TRY(const Lab::Ran place, lab.python(made.ref, "import os\n"
                                                   "os.mkdir('kit folder')\n"
                                                   "print(os.path.realpath('kit folder'), end='')\n"));
   if (place.out.empty() || place.out.front() != '/') return violated("the program did not make its folder: " + place.err);
@@ -87,7 +86,7 @@ Status keeps_values_and_folder(Lab& lab) {
 Status exit_code_is_data(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
   for (const int code : {0, 1, 3, 137, 255}) {
-    const Ran ran = lab.run(made.ref, python_command(fmt::format("import sys; sys.exit({})", code)));
+    const Lab::Ran ran = lab.run(made.ref, python_command(fmt::format("import sys; sys.exit({})", code)));
     if (!ran.outcome.done())
       return violated(describe(fmt::format("a program that exits with {}", code), ran.outcome));
     if (ran.end.cause != Cause::kExited || ran.end.exit_code != code)
@@ -98,11 +97,11 @@ Status exit_code_is_data(Lab& lab) {
 
 Status cause_is_evidence(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  const Ran killed = lab.run(made.ref, python_command("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"));
+  const Lab::Ran killed = lab.run(made.ref, python_command("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"));
   if (!killed.outcome.done()) return violated(describe("a program that a signal ends", killed.outcome));
   if (killed.end.cause != Cause::kSignalled || killed.end.signal != 9 || killed.end.exit_code)
     return violated(fmt::format("signal 9 ended the program and {} was reported", shown(killed.end)));
-  const Ran aborted = lab.run(made.ref, python_command("import os; os.abort()"));
+  const Lab::Ran aborted = lab.run(made.ref, python_command("import os; os.abort()"));
   if (!aborted.outcome.done()) return violated(describe("a program that aborts", aborted.outcome));
   if (aborted.end.cause != Cause::kSignalled || aborted.end.signal != 6)
     return violated(fmt::format("signal 6 ended the program and {} was reported", shown(aborted.end)));
@@ -117,7 +116,7 @@ Status unseen_end_is_no_exit(Lab& lab) {
   BERTH_TRY(const plugin::OpId op, begin_beating(lab, made.ref, {}, std::chrono::seconds(6)));
   if (!lab.bench().wait(op, std::chrono::seconds(6) + lab.patience()))
     return violated("a run in a sandbox that has ended is not completed");
-  const Ran ran = ran_of(lab.bench().record(op));
+  const Lab::Ran ran = ran_of(lab.bench().record(op));
   if (ran.outcome.done() && ran.end.cause == Cause::kExited)
     return violated(fmt::format("a program that never exits ended with its sandbox, and {} was reported",
                                 shown(ran.end)));
@@ -140,7 +139,7 @@ Status timeout_ends_everything(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
   Command run = python_command(std::string(kBackground) + "time.sleep(600)\n");
   run.timeout = std::chrono::milliseconds(700);
-  const Ran ran = lab.run(made.ref, std::move(run));
+  const Lab::Ran ran = lab.run(made.ref, std::move(run));
   if (!ran.outcome.done()) return violated(describe("a command past its timeout", ran.outcome));
   if (ran.end.cause != Cause::kWall)
     return violated(fmt::format("a command past its timeout was reported with {}", shown(ran.end)));
@@ -162,7 +161,7 @@ Status counts_what_was_produced(Lab& lab) {
       "sys.stdout.buffer.write(b'o' * 300000); sys.stderr.buffer.write(b'e' * 2000)\n");
   run.stdout_cap_bytes = 1000;
   run.stderr_cap_bytes = 1000;
-  const Ran ran = lab.run(made.ref, std::move(run));
+  const Lab::Ran ran = lab.run(made.ref, std::move(run));
   if (!ran.outcome.done()) return violated(describe("run", ran.outcome));
   if (ran.end.stdout_bytes != 300'000 || ran.end.stderr_bytes != 2'000)
     return violated(fmt::format("the program wrote 300000 and 2000 bytes, and {} and {} were counted",
@@ -191,7 +190,7 @@ Status limit_is_kept_or_refused(Lab& lab, const LimitTrial& trial) {
     return violated(describe(fmt::format("create with a limit of {}", trial.name), created.outcome));
   Command run = python_command(trial.program);
   run.timeout = std::chrono::seconds(8);
-  const Ran ran = lab.run(created.value.ref, std::move(run));
+  const Lab::Ran ran = lab.run(created.value.ref, std::move(run));
   if (!ran.outcome.done()) return violated(describe("run", ran.outcome));
   if (ran.out.find("past the limit") != std::string::npos)
     return violated(fmt::format("a limit of {} was accepted, and a program got past it", trial.name));

@@ -6,7 +6,6 @@
 namespace berth::conformance {
 namespace {
 
-using Ran = Lab::Ran;
 
 std::string numbered_lines(int count, std::string_view end = "\n") {
   std::string out;
@@ -18,7 +17,7 @@ bool is_combined(const Lab& lab) { return lab.manifest().streams == Streams::kCo
 
 Status streams_are_those_of_the_slot(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  BERTH_TRY(const Ran ran, lab.python(made.ref, "import sys; print('out'); print('err', file=sys.stderr)"));
+  BERTH_TRY(const Lab::Ran ran, lab.python(made.ref, "import sys; print('out'); print('err', file=sys.stderr)"));
   if (ran.out.size() + ran.err.size() != 8)
     return violated(fmt::format("a program wrote 8 bytes, and {} arrived", ran.out.size() + ran.err.size()));
   const Answer<Nothing> put = lab.put_file(made.ref, {"/tmp/kit/file", 0644, 5}, "file\n");
@@ -36,11 +35,11 @@ Status input_is_taken(Lab& lab) {
   treatment.input = input;
   treatment.input_piece_bytes = 10'007;
   const std::string program = "import sys\nb = sys.stdin.buffer.read()\nprint(len(b), b[-8:-1].decode())\n";
-  const Ran ran = lab.run(made.ref, python_command(program), std::move(treatment));
+  const Lab::Ran ran = lab.run(made.ref, python_command(program), std::move(treatment));
   BERTH_CHECK_OK(exited_well(ran));
   if (ran.out != fmt::format("{} 0039999\n", input.size()))
     return violated(fmt::format("a program was given {} bytes and read \"{}\"", input.size(), ran.out.substr(0, 100)));
-  const Ran empty = lab.run(made.ref, python_command("import sys\nprint(len(sys.stdin.buffer.read()))\n"));
+  const Lab::Ran empty = lab.run(made.ref, python_command("import sys\nprint(len(sys.stdin.buffer.read()))\n"));
   BERTH_CHECK_OK(exited_well(empty));
   if (empty.out != "0\n") return violated("a program without input read \"" + empty.out.substr(0, 100) + "\"");
   return lab.gone(made.name);
@@ -48,7 +47,7 @@ Status input_is_taken(Lab& lab) {
 
 Status streams_arrive_apart(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  BERTH_TRY(const Ran ran, lab.python(made.ref,
+  BERTH_TRY(const Lab::Ran ran, lab.python(made.ref,
                                       "import os\n"
                                       "for i in range(1000):\n"
                                       "    os.write(1, b'%07d\\n' % i)\n"
@@ -67,7 +66,7 @@ Status streams_arrive_apart(Lab& lab) {
 
 Status nothing_is_lost_repeated_or_moved(Lab& lab) {
   BERTH_TRY(const Created made, lab.sandbox());
-  BERTH_TRY(const Ran ran, lab.python(made.ref,
+  BERTH_TRY(const Lab::Ran ran, lab.python(made.ref,
                                       "import sys\n"
                                       "for i in range(400000): sys.stdout.write('%07d\\n' % i)\n"));
   BERTH_CHECK_OK(exited_well(ran));
@@ -82,7 +81,7 @@ Status characters_are_not_cut(Lab& lab) {
   std::string expected;
   for (int i = 0; i < 120'000; ++i) expected += "a\xE2\x82\xAC\xF0\x9F\x98\x80\xC3\x9F";
   for (int i = 0; i < 256; ++i) expected += static_cast<char>(i);
-  BERTH_TRY(const Ran ran, lab.python(made.ref,
+  BERTH_TRY(const Lab::Ran ran, lab.python(made.ref,
                                       "import sys\n"
                                       "o = sys.stdout.buffer\n"
                                       "o.write('a\\u20ac\\U0001f600\\u00df'.encode() * 120000)\n"
@@ -123,7 +122,7 @@ Status pause_is_kept(Lab& lab) {
   const plugin::OpId op = lab.begin(plugin::Slot::kRun, plugin::RunCall{made.ref, python_command(program)}, treatment);
   BERTH_CHECK_OK(fills_the_window(lab, op));
   BERTH_CHECK_OK(let_come(lab, op));
-  const Ran ran = ran_of(lab.bench().record(op));
+  const Lab::Ran ran = ran_of(lab.bench().record(op));
   BERTH_CHECK_OK(exited_well(ran));
   BERTH_CHECK_OK(same_bytes(ran.out, numbered_lines(200'000), "output that was paused"));
   return lab.gone(made.name);
@@ -136,7 +135,7 @@ Status limit_is_kept(Lab& lab) {
       "for i in range(80): sys.stdout.write('x' * 65536)\n"
       "sys.stdout.flush(); sys.stderr.write('end')\n");
   command.stdout_cap_bytes = 1000;
-  const Ran ran = lab.run(made.ref, std::move(command));
+  const Lab::Ran ran = lab.run(made.ref, std::move(command));
   BERTH_CHECK_OK(exited_well(ran));
   if (ran.out.size() != 1000)
     return violated(fmt::format("of 5 MB 1000 bytes were asked for, and {} arrived", ran.out.size()));
@@ -163,7 +162,7 @@ Status one_descriptor_one_meaning(Lab& lab) {
       lab.begin(plugin::Slot::kRun, plugin::RunCall{made.ref, python_command(program)}, std::move(treatment));
   BERTH_CHECK_OK(fills_the_window(lab, op));
   BERTH_CHECK_OK(let_come(lab, op));
-  const Ran ran = ran_of(lab.bench().record(op));
+  const Lab::Ran ran = ran_of(lab.bench().record(op));
   BERTH_CHECK_OK(exited_well(ran));
   BERTH_CHECK_OK(same_bytes(ran.out, input, "what a program echoes"));
   return lab.gone(made.name);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "core/base/json.h"
 #include "core/execution/base64.h"
+#include "core/execution/install/read_number.h"
 
 namespace berth::install {
 namespace {
@@ -30,12 +30,6 @@ std::string_view trimmed(std::string_view text) {
     text.remove_suffix(1);
   }
   return text;
-}
-
-template <class T>
-bool read_number(std::string_view text, T& into, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into, base);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 Status take_field(std::string_view line, FetchHead& head, bool& chunked) {

@@ -7,29 +7,23 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <charconv>
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/execution/install/read_number.h"
 #include "core/execution/install/relay_work.h"
 
 namespace berth::install {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 1024;
+constexpr std::size_t kRelayLineBytesMax = 1024;
 constexpr std::size_t kPendingBytesMax = std::size_t{512} << 10;
 constexpr std::size_t kRequestsMax = 20000;
 constexpr std::size_t kUnderWayMax = 16;
 constexpr std::size_t kProblemsMax = 8;
 constexpr std::size_t kProblemBytesMax = 600;
 
-template <class T>
-bool read_number(std::string_view text, T& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-std::string_view next_word(std::string_view& text) {
+std::string_view cut_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
@@ -205,8 +199,8 @@ void Relay::Work::take(std::string_view bytes) {
       continue;
     }
     const std::size_t end = bytes.find('\n');
-    line_.append(bytes.substr(0, std::min(end, kLineBytesMax + 1)));
-    if (line_.size() > kLineBytesMax) {
+    line_.append(bytes.substr(0, std::min(end, kRelayLineBytesMax + 1)));
+    if (line_.size() > kRelayLineBytesMax) {
       broken_ = true;
       add_problem("something in the sandbox wrote into the installer's own output; the index was closed to it");
       return;
@@ -218,15 +212,15 @@ void Relay::Work::take(std::string_view bytes) {
 }
 
 void Relay::Work::take_line(std::string_view line) {
-  const std::string_view verb = next_word(line);
+  const std::string_view verb = cut_word(line);
   if (verb == "say") {
     std::uint32_t stream = 0;
-    if (!read_number(next_word(line), stream) || !read_number(line, say_left_)) broken_ = true;
+    if (!read_number(cut_word(line), stream) || !read_number(line, say_left_)) broken_ = true;
     say_stream_ = stream == 2 ? Stream::kStderr : Stream::kStdout;
     return;
   }
   std::uint32_t id = 0;
-  if (verb != "get" || !read_number(next_word(line), id)) {
+  if (verb != "get" || !read_number(cut_word(line), id)) {
     broken_ = true;
     return;
   }

@@ -18,9 +18,9 @@ namespace berth::install {
 namespace {
 
 constexpr std::size_t kPageBytesMax = std::size_t{32} << 20;
-constexpr std::size_t kFilesMax = 100000;
+constexpr std::size_t kListedFilesMax = 100000;
 constexpr std::size_t kFolderEntriesMax = 10000;
-constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 constexpr int kRedirectsMax = 5;
 
 bool is_redirect(unsigned status) {
@@ -55,7 +55,7 @@ std::vector<std::string_view> segments(std::string_view path) {
 
 // The next piece of a file; empty at its end or when it cannot be read.
 std::string read_piece(int fd) {
-  std::string piece(kReadBytes, '\0');
+  std::string piece(kPieceBytes, '\0');
   ssize_t got = 0;
   do {
     got = ::read(fd, piece.data(), piece.size());
@@ -235,7 +235,7 @@ Task<void> Relay::Work::serve_page(std::uint32_t id, Url url) {
     co_return;
   }
   std::vector<File> files;
-  for (PageLink& link : read_page(page.html, url, kFilesMax)) files.push_back({std::move(link), {}});
+  for (PageLink& link : read_page(page.html, url, kListedFilesMax)) files.push_back({std::move(link), {}});
   co_await send_page(id, std::move(files));
 }
 
@@ -270,9 +270,9 @@ Task<void> Relay::Work::send_page(std::uint32_t id, std::vector<File> files) {
     const std::string key = file.path.empty() ? file.link.url.display() + "#" + file.link.url.target + file.link.hash
                                               : file.path;
     const auto [place, added] = file_numbers_.try_emplace(key, files_.size());
-    if (added && files_.size() >= kFilesMax) {
+    if (added && files_.size() >= kListedFilesMax) {
       file_numbers_.erase(place);
-      add_problem(fmt::format("more than {} files were listed; the rest is left out", kFilesMax));
+      add_problem(fmt::format("more than {} files were listed; the rest is left out", kListedFilesMax));
       break;
     }
     const std::string target = fmt::format("/file/{}/{}", place->second, file.link.file_name);
@@ -282,8 +282,8 @@ Task<void> Relay::Work::send_page(std::uint32_t id, std::vector<File> files) {
   html += "</body></html>\n";
   std::string reason = "OK";
   co_await send_head(id, 200, static_cast<std::int64_t>(html.size()), std::move(reason));
-  for (std::size_t at = 0; at < html.size(); at += kReadBytes) {
-    const Status sent = co_await send_data(id, std::string_view(html).substr(at, kReadBytes));
+  for (std::size_t at = 0; at < html.size(); at += kPieceBytes) {
+    const Status sent = co_await send_data(id, std::string_view(html).substr(at, kPieceBytes));
     if (!sent) co_return;
   }
   send_end(id, true);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kUrlBytesMax = 8192;
 
-tl::unexpected<Error> wrong(std::string_view what) {
+tl::unexpected<Error> bad_url(std::string_view what) {
   return fail(ErrorKind::kInvalidArgument, fmt::format("the URL {}", what));
 }
 
@@ -54,7 +54,7 @@ Status take_authority(std::string_view authority, Url& url) {
   if (at != authority.npos) {
     url.credentials = percent_decoded(authority.substr(0, at));
     if (url.credentials.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
-      return wrong("has credentials with a line end or a NUL in them");
+      return bad_url("has credentials with a line end or a NUL in them");
     }
     if (url.credentials.find(':') == std::string::npos) url.credentials += ':';
     authority.remove_prefix(at + 1);
@@ -68,22 +68,22 @@ Status take_authority(std::string_view authority, Url& url) {
     host = host.substr(0, colon);
   }
   if (bracketed) {
-    if (host.back() != ']') return wrong("has an address without its closing bracket");
+    if (host.back() != ']') return bad_url("has an address without its closing bracket");
     host = host.substr(1, host.size() - 2);
   }
-  if (host.empty()) return wrong("names no host");
+  if (host.empty()) return bad_url("names no host");
   url.host = host;
   for (char& c : url.host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const bool plain = std::all_of(url.host.begin(), url.host.end(), [bracketed](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_' ||
            (bracketed && c == ':');
   });
-  if (!plain) return wrong("has a host name with other characters than letters, digits, '.', '-', '_'");
+  if (!plain) return bad_url("has a host name with other characters than letters, digits, '.', '-', '_'");
   url.port = url.https ? 443 : 80;
   if (port.empty()) return {};
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
   if (error != std::errc() || end != port.data() + port.size() || url.port == 0) {
-    return wrong("has a port that is not a number from 1 to 65535");
+    return bad_url("has a port that is not a number from 1 to 65535");
   }
   return {};
 }
@@ -129,7 +129,7 @@ std::string_view Url::file_name() const {
 }
 
 Result<Url> parse_url(std::string_view text) {
-  if (text.size() > kUrlBytesMax) return wrong(fmt::format("is longer than {} bytes", kUrlBytesMax));
+  if (text.size() > kUrlBytesMax) return bad_url(fmt::format("is longer than {} bytes", kUrlBytesMax));
   Url url;
   if (text.rfind("https://", 0) == 0) {
     url.https = true;
@@ -137,7 +137,7 @@ Result<Url> parse_url(std::string_view text) {
   } else if (text.rfind("http://", 0) == 0) {
     text.remove_prefix(7);
   } else {
-    return wrong("does not begin with http:// or https://");
+    return bad_url("does not begin with http:// or https://");
   }
   const std::size_t hash = text.find('#');
   if (hash != text.npos) {
@@ -148,7 +148,7 @@ Result<Url> parse_url(std::string_view text) {
   BERTH_CHECK_OK(take_authority(text.substr(0, path), url));
   url.target = text.substr(path);
   if (url.target.empty() || url.target.front() != '/') url.target.insert(0, "/");
-  if (!is_sendable(url.target)) return wrong("has a blank or a character outside ASCII in its path");
+  if (!is_sendable(url.target)) return bad_url("has a blank or a character outside ASCII in its path");
   return url;
 }
 
@@ -157,7 +157,7 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
     return parse_url(std::string(base.https ? "https:" : "http:").append(reference));
   }
   if (starts_with_scheme(reference)) return parse_url(reference);
-  if (reference.size() > kUrlBytesMax) return wrong(fmt::format("is longer than {} bytes", kUrlBytesMax));
+  if (reference.size() > kUrlBytesMax) return bad_url(fmt::format("is longer than {} bytes", kUrlBytesMax));
   Url url = base;
   url.credentials.clear();
   const std::size_t hash = reference.find('#');
@@ -172,7 +172,7 @@ Result<Url> resolve(const Url& base, std::string_view reference) {
     path.insert(0, base_path.substr(0, base_path.rfind('/') + 1));
   }
   url.target = tidy_path(path).append(reference.substr(query_at));
-  if (!is_sendable(url.target)) return wrong("has a blank or a character outside ASCII in its path");
+  if (!is_sendable(url.target)) return bad_url("has a blank or a character outside ASCII in its path");
   return url;
 }
 

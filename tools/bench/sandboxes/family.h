@@ -29,8 +29,6 @@ struct Setting {
 
 using Family = std::function<Task<Result<boost::json::object>>(Setting&)>;
 
-inline Instant now() { return std::chrono::steady_clock::now(); }
-
 inline boost::json::array to_json(const std::vector<Duration>& samples) {
   boost::json::array array;
   for (const Duration took : samples) array.push_back(std::chrono::nanoseconds(took).count());
