@@ -24,7 +24,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "twins.txt"
 FAULTS = HERE.parent / "plugins" / "broken"
-SAMPLE_SIZE = 6
+SAMPLE_SIZE = 2
 GOOD = {"pass", "warn", "skip-undeclared", "skip-environment"}
 
 
@@ -107,12 +107,12 @@ def surroundings_of(twin, file, folder):
     return place
 
 
-def run_twin(berth, plugins, twin, only, jobs, folder):
+def run_twin(berth, plugins, twin, only, jobs, scale, folder):
     """The kit's report on a twin, and its results by id."""
     file = file_of(twin, plugins, folder)
     place = surroundings_of(twin, file, folder)
     command = [berth, "conformance", "run", str(file), "--config", str(Path(place, "config.json")),
-               "--state-dir", str(place), "--json", "--seed", "1", "--timeout-scale", "0.5", "--jobs", str(jobs)]
+               "--state-dir", str(place), "--json", "--seed", "1", "--timeout-scale", scale, "--jobs", str(jobs)]
     for glob in only:
         command += ["--only", glob]
     environment = {**os.environ, "BERTH_BROKEN_SECRET": "a-secret-nobody-may-see"}
@@ -187,6 +187,8 @@ def main():
 
     ids = [case for _, case in cases]
     chance = random.Random(1)
+    # A case that meets a twin which keeps it waiting is the rarer, the fewer it meets: the sample need not wait long.
+    scale = "1" if arguments.whole else "0.5"
     met = 0
     print(f"{'CLAUSE':<11}{'CASE':<11}{'TWIN':<36}FOUND")
     with tempfile.TemporaryDirectory(prefix="berth-matrix-") as folder:
@@ -197,7 +199,7 @@ def main():
             near = chance.sample(area, min(SAMPLE_SIZE // 2, len(area)))
             only = [twin.case, *near, *chance.sample(ids, SAMPLE_SIZE - len(near))]
             report, results = run_twin(arguments.berth, arguments.plugins, twin, [] if arguments.whole else only,
-                                       arguments.jobs, folder)
+                                       arguments.jobs, scale, folder)
             statuses = {one: result["status"] for one, result in results.items()}
             found = verdict(twin.case, statuses)
             print(f"{twin.clause:<11}{twin.case:<11}{twin.kind + ':' + twin.what:<36}{found or statuses[twin.case]}",
