@@ -8,7 +8,7 @@
 
 namespace berth {
 
-// False, and nothing written, unless the whole text is one number that fits.
+// False unless the whole text is one number that fits.
 template <class T>
 bool read_number(std::string_view text, T& into, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into, base);

@@ -154,7 +154,7 @@ Task<Status> rise_and_fall(Setting& setting, LocalHost& host, const Alive& plan,
   co_return Status();
 }
 
-Task<Result<boost::json::object>> measure(Setting& setting, std::shared_ptr<Alive> plan) {
+Task<Result<boost::json::object>> measure_alive(Setting& setting, std::shared_ptr<Alive> plan) {
   std::sort(plan->counts.begin(), plan->counts.end());
   BERTH_CO_TRY(const auto host, co_await LocalHost::open(setting, plan->provider));
   Herd herd;
@@ -186,7 +186,7 @@ void add_alive(CLI::App& app, Family& chosen) {
   command->add_option("--commands", plan->commands, "commands in one of them, at each count")
       ->check(CLI::Range(1, 100'000));
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_alive(setting, plan); };
   });
 }
 

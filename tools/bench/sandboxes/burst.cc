@@ -45,7 +45,7 @@ struct Round {
   std::string problem;  // the first one
 };
 
-Task<void> one(LocalHost& host, ExecutionRequest request, Round& round) {
+Task<void> run_one(LocalHost& host, ExecutionRequest request, Round& round) {
   FirstOutput observer;
   const Result<ExecutionResult> result = co_await host.execute(std::move(request), &observer);
   if (!result || observer.seen() == Instant()) {
@@ -61,7 +61,7 @@ Task<Status> at_once(const Setting& setting, LocalHost& host, const ExecutionReq
   Ended ended(setting.executor, count);
   round.begun = now();
   for (std::size_t i = 0; i < count; ++i) {
-    boost::asio::co_spawn(setting.executor, one(host, request, round),
+    boost::asio::co_spawn(setting.executor, run_one(host, request, round),
                           [&ended](std::exception_ptr problem) {
                             if (problem) std::rethrow_exception(problem);
                             ended.try_send(boost::system::error_code());
@@ -91,7 +91,7 @@ Task<Result<boost::json::object>> rounds(Setting& setting, LocalHost& host, cons
   co_return report;
 }
 
-Task<Result<boost::json::object>> measure(Setting& setting, std::shared_ptr<Burst> plan) {
+Task<Result<boost::json::object>> measure_burst(Setting& setting, std::shared_ptr<Burst> plan) {
   BERTH_CO_TRY(const auto host, co_await LocalHost::open(setting, plan->provider));
   auto report = co_await rounds(setting, *host, *plan);
   const Status closed = co_await host->close();
@@ -109,7 +109,7 @@ void add_burst(CLI::App& app, Family& chosen) {
   command->add_option("--count", plan->count, "how many")->check(CLI::Range(1, 10'000));
   command->add_option("--rounds", plan->rounds, "how often")->check(CLI::Range(1, 1000));
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_burst(setting, plan); };
   });
 }
 

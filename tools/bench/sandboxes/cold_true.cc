@@ -14,7 +14,7 @@
 namespace berth::bench {
 namespace {
 
-constexpr int kUnmeasured = 2;
+constexpr int kColdUnmeasured = 2;
 
 struct ColdTrue {
   ProviderOptions provider;
@@ -28,7 +28,7 @@ struct Times {
   Instant receipt;
 };
 
-Task<Result<Times>> one(LocalHost& host, const Setting& setting) {
+Task<Result<Times>> run_cold(LocalHost& host, const Setting& setting) {
   Times times;
   times.begun = now();
   Body body = [&times](Sandbox& sandbox) -> Task<BodyResult> {
@@ -43,17 +43,17 @@ Task<Result<Times>> one(LocalHost& host, const Setting& setting) {
   co_return fail(ErrorKind::kInternal, "/bin/true did not end well: " + end.message);
 }
 
-Task<Result<boost::json::object>> take_turns(Setting& setting, LocalHost& host,
+Task<Result<boost::json::object>> take_cold_turns(Setting& setting, LocalHost& host,
                                              const ColdTrue& plan) {
   BERTH_CO_TRY(const ExecutionRequest sample, ProgramOptions().request());
   BERTH_CO_CHECK_OK(co_await host.settle(sample));
   std::vector<Duration> done;
   std::vector<Duration> receipt;
   std::vector<Duration> beside;
-  for (int turn = -kUnmeasured; turn < plan.samples; ++turn) {
+  for (int turn = -kColdUnmeasured; turn < plan.samples; ++turn) {
     BERTH_CO_CHECK_OK(unless_stopped(setting));
     BERTH_CO_TRY(const Spawned spawned, run_spawned(plan.beside, setting.folder));
-    BERTH_CO_TRY(const Times times, co_await one(host, setting));
+    BERTH_CO_TRY(const Times times, co_await run_cold(host, setting));
     if (turn < 0) continue;
     beside.push_back(spawned.ended - spawned.begun);
     done.push_back(times.done - times.begun);
@@ -66,9 +66,9 @@ Task<Result<boost::json::object>> take_turns(Setting& setting, LocalHost& host,
   co_return report;
 }
 
-Task<Result<boost::json::object>> measure(Setting& setting, std::shared_ptr<ColdTrue> plan) {
+Task<Result<boost::json::object>> measure_cold(Setting& setting, std::shared_ptr<ColdTrue> plan) {
   BERTH_CO_TRY(const auto host, co_await LocalHost::open(setting, plan->provider));
-  auto report = co_await take_turns(setting, *host, *plan);
+  auto report = co_await take_cold_turns(setting, *host, *plan);
   const Status closed = co_await host->close();
   if (report && !closed) co_return fail(closed.error());
   co_return report;
@@ -83,7 +83,7 @@ void add_cold_true(CLI::App& app, Family& chosen) {
   command->add_option("--samples", plan->samples, "turns that count")->check(CLI::Range(1, 100'000));
   command->add_option("beside", plan->beside, "the neighbour's command")->required();
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_cold(setting, plan); };
   });
 }
 

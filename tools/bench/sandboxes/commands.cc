@@ -25,7 +25,7 @@ std::string numbered(std::string argument, std::size_t number) {
   return argument;
 }
 
-Task<Result<boost::json::object>> measure(const Setting& setting, std::shared_ptr<Commands> plan) {
+Task<Result<boost::json::object>> measure_commands(const Setting& setting, std::shared_ptr<Commands> plan) {
   std::vector<std::vector<std::string>> commands(plan->count, plan->argv);
   for (std::size_t i = 0; i < commands.size(); ++i) {
     for (std::string& argument : commands[i]) argument = numbered(std::move(argument), i);
@@ -55,7 +55,7 @@ void add_commands(CLI::App& app, Family& chosen) {
       ->check(CLI::Range(0, 10'000));
   command->add_option("argv", plan->argv, "the command; {} in it becomes a number")->required();
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_commands(setting, plan); };
   });
 }
 

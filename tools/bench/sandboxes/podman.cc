@@ -36,7 +36,7 @@ struct Podman {
   std::size_t count = 100;
 };
 
-struct Burst {
+struct Containers {
   const Podman& plan;
   boost::json::object container;
   Instant begun;
@@ -95,42 +95,42 @@ class Request {
   std::string reply_;
 };
 
-Task<Status> create_and_start(const Setting& setting, Burst& burst, std::size_t number) {
+Task<Status> create_and_start(const Setting& setting, Containers& containers, std::size_t number) {
   const std::string name = fmt::format("berth-bench-{}", number);
-  boost::json::object container = burst.container;
+  boost::json::object container = containers.container;
   container["name"] = name;
-  Request create(setting.executor, burst.plan.socket);
+  Request create(setting.executor, containers.plan.socket);
   std::string body = boost::json::serialize(container);
   BERTH_CO_CHECK_OK(co_await create.send("POST", "create", std::move(body), 201, false));
-  Request attach(setting.executor, burst.plan.socket);
+  Request attach(setting.executor, containers.plan.socket);
   BERTH_CO_CHECK_OK(
       co_await attach.send("POST", name + "/attach?stream=true&stdout=true", "", 101, true));
-  Request start(setting.executor, burst.plan.socket);
+  Request start(setting.executor, containers.plan.socket);
   BERTH_CO_CHECK_OK(co_await start.send("POST", name + "/start", "", 204, false));
   BERTH_CO_CHECK_OK(co_await attach.first_byte());
-  burst.first_output.push_back(now() - burst.begun);
+  containers.first_output.push_back(now() - containers.begun);
   co_return Status();
 }
 
-Task<Status> remove(const Setting& setting, Burst& burst, std::size_t number) {
-  Request request(setting.executor, burst.plan.socket);
+Task<Status> remove(const Setting& setting, Containers& containers, std::size_t number) {
+  Request request(setting.executor, containers.plan.socket);
   co_return co_await request.send("DELETE", fmt::format("berth-bench-{}?force=true", number), "",
                                   200, false);
 }
 
 template <class Step>
-Task<void> one(const Setting& setting, Burst& burst, std::size_t number, Step step) {
-  const Status done = co_await step(setting, burst, number);
-  if (!done && burst.problem.empty()) burst.problem = done.error().message();
+Task<void> step_one(const Setting& setting, Containers& containers, std::size_t number, Step step) {
+  const Status done = co_await step(setting, containers, number);
+  if (!done && containers.problem.empty()) containers.problem = done.error().message();
 }
 
 // For every container at once.
 template <class Step>
-Task<void> for_all(const Setting& setting, Burst& burst, Step step) {
-  const std::size_t count = burst.plan.count;
+Task<void> for_all(const Setting& setting, Containers& containers, Step step) {
+  const std::size_t count = containers.plan.count;
   Ended ended(setting.executor, count);
   for (std::size_t i = 0; i < count; ++i) {
-    boost::asio::co_spawn(setting.executor, one(setting, burst, i, step),
+    boost::asio::co_spawn(setting.executor, step_one(setting, containers, i, step),
                           [&ended](std::exception_ptr problem) {
                             if (problem) std::rethrow_exception(problem);
                             ended.try_send(boost::system::error_code());
@@ -141,19 +141,19 @@ Task<void> for_all(const Setting& setting, Burst& burst, Step step) {
   }
 }
 
-Task<Result<boost::json::object>> measure(const Setting& setting, std::shared_ptr<Podman> plan) {
+Task<Result<boost::json::object>> measure_podman(const Setting& setting, std::shared_ptr<Podman> plan) {
   boost::system::error_code error;
   const boost::json::value container = boost::json::parse(plan->container, error);
   if (error || !container.is_object()) {
     co_return fail(ErrorKind::kInvalidArgument, "--container is not a JSON object");
   }
-  Burst burst{*plan, container.get_object(), now(), {}, {}};
-  co_await for_all(setting, burst, create_and_start);
-  const std::string problem = burst.problem;
-  co_await for_all(setting, burst, remove);
+  Containers containers{*plan, container.get_object(), now(), {}, {}};
+  co_await for_all(setting, containers, create_and_start);
+  const std::string problem = containers.problem;
+  co_await for_all(setting, containers, remove);
   if (!problem.empty()) co_return fail(ErrorKind::kUnavailable, problem);
   boost::json::object report;
-  report["first_output"] = to_json(burst.first_output);
+  report["first_output"] = to_json(containers.first_output);
   co_return report;
 }
 
@@ -166,7 +166,7 @@ void add_podman(CLI::App& app, Family& chosen) {
   command->add_option("--container", plan->container, "what to create, JSON")->required();
   command->add_option("--count", plan->count, "how many")->check(CLI::Range(1, 10'000));
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_podman(setting, plan); };
   });
 }
 

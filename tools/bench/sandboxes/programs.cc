@@ -28,7 +28,7 @@ struct Programs {
 // What each phase of the receipts took.
 using Phases = std::map<std::string, std::vector<Duration>>;
 
-Task<Result<Duration>> one(LocalHost& host, const Programs& plan, const ExecutionRequest& request,
+Task<Result<Duration>> run_program(LocalHost& host, const Programs& plan, const ExecutionRequest& request,
                            const std::string& expected, Phases& phases) {
   const Instant begun = now();
   BERTH_CO_TRY(const ExecutionResult result, co_await host.execute(request));
@@ -55,7 +55,7 @@ Task<Result<boost::json::object>> take_turns(Setting& setting, LocalHost& host,
   for (int turn = -kUnmeasured; turn < plan.samples; ++turn) {
     BERTH_CO_CHECK_OK(unless_stopped(setting));
     BERTH_CO_TRY(const Spawned spawned, run_spawned(plan.beside, setting.folder));
-    BERTH_CO_TRY(const Duration took, co_await one(host, plan, request, spawned.output, phases));
+    BERTH_CO_TRY(const Duration took, co_await run_program(host, plan, request, spawned.output, phases));
     if (turn < 0) continue;
     bare.push_back(spawned.ended - spawned.begun);
     ours.push_back(took);
@@ -72,7 +72,7 @@ Task<Result<boost::json::object>> take_turns(Setting& setting, LocalHost& host,
   co_return report;
 }
 
-Task<Result<boost::json::object>> measure(Setting& setting, std::shared_ptr<Programs> plan) {
+Task<Result<boost::json::object>> measure_programs(Setting& setting, std::shared_ptr<Programs> plan) {
   BERTH_CO_TRY(const auto host, co_await LocalHost::open(setting, plan->provider));
   auto report = co_await take_turns(setting, *host, *plan);
   const Status closed = co_await host->close();
@@ -91,7 +91,7 @@ void add_programs(CLI::App& app, Family& chosen) {
   command->add_flag("--chart", plan->chart, "the program has to leave a chart");
   command->add_option("beside", plan->beside, "the command that does the same bare")->required();
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_programs(setting, plan); };
   });
 }
 

@@ -76,7 +76,7 @@ Task<Result<boost::json::object>> compare(Setting& setting, LocalHost& host, con
   co_return report;
 }
 
-Task<Result<boost::json::object>> measure(Setting& setting, std::shared_ptr<Rate> plan) {
+Task<Result<boost::json::object>> measure_rate(Setting& setting, std::shared_ptr<Rate> plan) {
   BERTH_CO_TRY(const auto host, co_await LocalHost::open(setting, plan->provider));
   auto report = co_await compare(setting, *host, *plan);
   const Status closed = co_await host->close();
@@ -96,7 +96,7 @@ void add_rate(CLI::App& app, Family& chosen) {
       ->check(CLI::Range(1, 1000));
   command->add_option("beside", plan->beside, "the command that does the same bare")->required();
   command->callback([plan, &chosen] {
-    chosen = [plan](Setting& setting) { return measure(setting, plan); };
+    chosen = [plan](Setting& setting) { return measure_rate(setting, plan); };
   });
 }
 
