@@ -25,10 +25,6 @@ constexpr Duration kStuckAfter = std::chrono::seconds(60);
 // The item of a probe that says what is made ahead, where a provider has one.
 constexpr std::string_view kStartupItem = "startup";
 
-WallTime wall_now() {
-  return std::chrono::time_point_cast<WallTime::duration>(std::chrono::system_clock::now());
-}
-
 OpId global(const KeeperConnection& of, OpId host_number) {
   return OpId{of.number()} << kHostNumberBits | host_number;
 }
