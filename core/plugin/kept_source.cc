@@ -43,22 +43,22 @@ Task<void> wait_readable(boost::asio::any_io_executor executor, int fd, Instant 
             timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, passed)));
 }
 
-enum class Answer { kNone, kAttached, kChanged, kEnded };
+enum class KeeperAnswer { kNone, kAttached, kChanged, kEnded };
 
 // The one line a keeper answers with. What follows it stays in the socket.
-Answer read_answer(int socket, std::string& line) {
+KeeperAnswer read_answer(int socket, std::string& line) {
   for (;;) {
     char next = 0;
     const ssize_t got = ::recv(socket, &next, 1, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Answer::kNone;
-    if (got <= 0 || line.size() >= kGreetingBytesMax) return Answer::kEnded;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return KeeperAnswer::kNone;
+    if (got <= 0 || line.size() >= kGreetingBytesMax) return KeeperAnswer::kEnded;
     if (next != '\n') {
       line.push_back(next);
       continue;
     }
-    if (line == kSaysAttached) return Answer::kAttached;
-    return line == kSaysChanged ? Answer::kChanged : Answer::kEnded;
+    if (line == kSaysAttached) return KeeperAnswer::kAttached;
+    return line == kSaysChanged ? KeeperAnswer::kChanged : KeeperAnswer::kEnded;
   }
 }
 
@@ -152,8 +152,8 @@ class Source final : public KeptSource {
     if (!send_frame(socket, greeting, {})) co_return false;
     std::string line;
     for (;;) {
-      const Answer answer = read_answer(socket, line);
-      if (answer != Answer::kNone) co_return answer == Answer::kAttached;
+      const KeeperAnswer answer = read_answer(socket, line);
+      if (answer != KeeperAnswer::kNone) co_return answer == KeeperAnswer::kAttached;
       if (now() >= deadline) co_return false;
       co_await wait_readable(executor_, socket, deadline);
     }

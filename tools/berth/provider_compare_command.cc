@@ -126,7 +126,7 @@ std::string to_text(const std::vector<Subject>& subjects) {
   Table table(std::move(head));
   for (const Aspect& aspect : kAspects) {
     std::vector<std::string> claims = {std::string(aspect.name)};
-    std::vector<std::string> evidence = {""};
+    std::vector<std::string> evidence = {"  shown"};
     for (const Subject& subject : subjects) {
       claims.push_back(aspect.claim(subject.manifest));
       evidence.push_back(evidence_of(subject, aspect));

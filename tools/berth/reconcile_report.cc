@@ -10,7 +10,7 @@
 namespace berth::cli {
 namespace {
 
-using Result = ReconciledIntent::Result;
+using Settling = ReconciledIntent::Result;
 
 std::string_view to_string(SandboxState state) {
   switch (state) {
@@ -55,7 +55,7 @@ void ReconcileSummary::add(const std::string& provider_id, ReconcileReport repor
 
 bool ReconcileSummary::settled() const {
   const bool open = std::any_of(intents.begin(), intents.end(), [](const ReconciledIntent& intent) {
-    return intent.result != Result::kReleased && intent.result != Result::kHeld;
+    return intent.result != Settling::kReleased && intent.result != Settling::kHeld;
   });
   return !open && strays.empty() && problems.empty();
 }

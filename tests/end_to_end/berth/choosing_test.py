@@ -170,14 +170,14 @@ class Comparison(ChoosingCase):
         kept = self.state / "conformance" / f"{digest}.json"
         self.assertTrue(kept.exists(), report)
         evidence = self.compared("reference", "local")
-        shown = evidence["reference"]["aspects"]["output"]["evidence"]
+        shown = evidence["reference"]["aspects"]["identity"]["evidence"]
         self.assertEqual(shown["profile"], "smoke")
         of_area = [case for case in json.loads(kept.read_text())["cases"]
-                   if case["clause"].split("-")[0] in ("STRM", "FILE")]
+                   if case["clause"].split("-")[0] in ("KEY", "SCOPE")]
         self.assertEqual(shown["passed"] + shown["failed"] + shown["skipped"], len(of_area))
         self.assertGreater(shown["passed"], 0)
         self.assertEqual(shown["failed"], 0)
-        self.assertIsNone(evidence["local"]["aspects"]["output"]["evidence"])
+        self.assertIsNone(evidence["local"]["aspects"]["identity"]["evidence"])
 
     def test_what_is_no_provider_is_refused(self):
         self.berth("provider", "compare", self.file("x.so", "no elf"), expect=cli.PROVIDER)

@@ -140,7 +140,7 @@ TEST_P(Ownership, AnApplicationSelectsAnotherProviderOnlyOnceNothingIsOpenWithTh
   };
   fault_at(Slot::kDestroy, OpFault::kFailedDirty);
   const CallEnd open = call("/srv/shop", "one");
-  EXPECT_EQ(open.status, CallEnd::Status::kUncertain) << open.message;
+  EXPECT_EQ(story.intent(open.intent_name)->state, IntentState::kCleaning) << open.message;
   story.start_host().provider.mutable_identity().id = "another";
   const std::size_t asked = story.cloud.creates_asked.size();
   const CallEnd refused = call("/srv/shop", "two");
