@@ -26,6 +26,9 @@ class Gathered {
   void* take(std::size_t bytes);
   void give_back(void* at, std::size_t bytes);
 
+  // Behind all that was taken; what comes next begins here. nullptr before the first.
+  const char* end() const { return room_.first == nullptr ? nullptr : room_.first + used_; }
+
   // All that was taken so far is a file from now on. 0, or an errno.
   int seal();
 

@@ -4,6 +4,7 @@ import gc
 import io
 import os
 import sys
+import time
 
 
 class Configuration:
@@ -40,21 +41,11 @@ class Configuration:
         size = len(self.marker)
         return self.readable(at, size) and ctypes.string_at(at, size) == self.marker
 
-    def set(self, arguments):
+    def set(self, native, arguments):
         """The command line without the interpreter's own name."""
-
-        class Status(ctypes.Structure):
-            _fields_ = [("type", ctypes.c_int), ("func", ctypes.c_char_p),
-                        ("message", ctypes.c_char_p), ("exit_code", ctypes.c_int)]
-
-        self.python.PyConfig_SetString.restype = Status
-        self.python.PyConfig_SetWideStringList.restype = Status
-        items = (ctypes.c_wchar_p * len(arguments))(*arguments)
-        config = ctypes.c_void_p(self.base)
-        self.python.PyConfig_SetString(
-            config, ctypes.c_void_p(self.file), ctypes.c_wchar_p(arguments[0]))
-        self.python.PyConfig_SetWideStringList(
-            config, ctypes.c_void_p(self.list), ctypes.c_ssize_t(len(arguments)), items)
+        wanted = [os.fsencode(argument) for argument in arguments]
+        text = b"\0".join(wanted) + b"\0"
+        native.berth_template_configure(self.base, self.file, self.list, text, len(wanted))
 
 
 def run_text(text):
@@ -92,22 +83,37 @@ def generators():
     return [one for one in gc.get_objects() if isinstance(one, kinds) and not isinstance(one, system)]
 
 
-def reseed(seeded, modules):
-    for generator in seeded:
-        generator.seed()
-    numbers = modules.get("numpy")
-    if numbers is not None:
-        numbers.random.seed()
-    if "_ssl" in modules:
-        modules["_ssl"].RAND_add(os.urandom(64), 64.0)
-    if "tempfile" in modules:
-        modules["tempfile"]._name_sequence = None
-    if "multiprocessing.process" in modules:
+def renewals(seeded, modules):
+    """What was drawn at random or read from a clock before the fork, by the module that has it: how it is
+    had anew when a program imports that. Nothing of it is there for a program that does not, and to
+    renew it touches much memory. Python itself seeds what `random` draws from."""
+
+    def name_processes():
         process = modules["multiprocessing.process"]
         process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
-    if "logging" in modules:
-        import time
-        modules["logging"]._startTime = time.time()
+
+    def seed_random():
+        for generator in seeded:
+            if isinstance(generator, modules["random"].Random):
+                generator.seed()
+
+    def seed_numpy():
+        for generator in seeded:
+            if not isinstance(generator, modules["random"].Random):
+                generator.seed()
+        modules["numpy"].random.seed()
+
+    found = {"random": seed_random, "numpy": seed_numpy,
+             "multiprocessing.process": name_processes,
+             "tempfile": lambda: setattr(modules["tempfile"], "_name_sequence", None),
+             "logging": lambda: setattr(modules["logging"], "_startTime", time.time())}
+    return {name: renew for name, renew in found.items() if name in modules}
+
+
+def reseed(modules):
+    """OpenSSL's generator, which a program need not come to by an import of Python's."""
+    if "_ssl" in modules:
+        modules["_ssl"].RAND_add(os.urandom(64), 64.0)
 
 
 def stream(number, like):

@@ -1,9 +1,12 @@
 // What the Python half of a template calls. It holds the interpreter's lock throughout.
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 #include "template/fork.h"
+#include "template/holes.h"
 #include "template/image.h"
 #include "template/touched.h"
 
@@ -21,7 +24,19 @@ struct PyArenas {
   void* (*take)(void*, std::size_t);
   void (*give_back)(void*, void*, std::size_t);
 };
+struct PyStatus {
+  int type;
+  const char* function;
+  const char* message;
+  int code;
+};
 extern PyObject* PyExc_SystemExit;
+wchar_t* Py_DecodeLocale(const char*, std::size_t*);
+PyStatus PyConfig_SetString(void*, wchar_t**, const wchar_t*);
+PyStatus PyConfig_SetWideStringList(void*, void*, std::ptrdiff_t, wchar_t**);
+void PyMem_RawFree(void*);
+void* PyObject_Malloc(std::size_t);
+void PyObject_Free(void*);
 void PyObject_SetArenaAllocator(PyArenas*);
 int PyArg_UnpackTuple(PyObject*, const char*, std::ptrdiff_t, std::ptrdiff_t, ...);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);
@@ -58,6 +73,14 @@ BERTH_EXPORT void berth_template_gather() {
   PyObject_SetArenaAllocator(&ours);
 }
 
+// Once nothing is free any more that will stay.
+BERTH_EXPORT void berth_template_fill() {
+  constexpr std::size_t kLargestSmall = 512;
+  constexpr std::size_t kSmallStep = 16;
+  berth::local::fill_holes({PyObject_Malloc, PyObject_Free, kLargestSmall, kSmallStep}, arenas);
+  berth::local::fill_heap();
+}
+
 // Makes a file of them, and of the C library's heap, which is from `first` to `last`. Where that cannot be
 // done it is only slower.
 BERTH_EXPORT void berth_template_seal(char* first, char* last) {
@@ -68,11 +91,31 @@ BERTH_EXPORT void berth_template_seal(char* first, char* last) {
 // 1 in the copy that learns what a program touches.
 BERTH_EXPORT int berth_template_learn() { return berth::local::learn_touched() ? 1 : 0; }
 
-BERTH_EXPORT void berth_template_touch() { berth::local::touch(); }
-
 BERTH_EXPORT int berth_template_serve(int control) {
+  using berth::local::Pace;
   berth::local::serve_forks(control, berth::local::Keeps::kStreams);
+  berth::local::touch(berth::local::has_time() ? Pace::kUnhurried : Pace::kHurried);
   return berth::local::kInterpreterSocket;
+}
+
+// What the interpreter will run: `arguments`, each with a NUL behind it, the first of them its file. Makes
+// no objects, which would cost more than all else of it.
+BERTH_EXPORT void berth_template_configure(void* configuration, wchar_t** file, void* list,
+                                           const char* arguments, std::size_t count) {
+  auto** const decoded = static_cast<wchar_t**>(std::calloc(count, sizeof(wchar_t*)));
+  if (decoded == nullptr) _exit(1);
+  for (std::size_t i = 0; i < count; ++i, arguments += std::strlen(arguments) + 1) {
+    decoded[i] = Py_DecodeLocale(arguments, nullptr);
+    if (decoded[i] == nullptr) _exit(1);
+  }
+  constexpr int kDone = 0;
+  const auto length = static_cast<std::ptrdiff_t>(count);
+  if (PyConfig_SetString(configuration, file, decoded[0]).type != kDone ||
+      PyConfig_SetWideStringList(configuration, list, length, decoded).type != kDone) {
+    _exit(1);
+  }
+  for (std::size_t i = 0; i < count; ++i) PyMem_RawFree(decoded[i]);
+  std::free(decoded);
 }
 
 BERTH_EXPORT int berth_template_has_time() { return berth::local::has_time() ? 1 : 0; }

@@ -47,9 +47,11 @@ class ShelfLoader:
 class Shelf:
     """Gives back imported modules, with all that their import would have brought in."""
 
-    def __init__(self, modules, edges):
+    def __init__(self, modules, edges, renewals):
+        """`renewals`: what to do, by module, before a program sees it."""
         self.modules = modules
         self.edges = edges
+        self.renewals = renewals
         self.closures = {}
         self.tops = {name.partition(".")[0] for name in modules}
         self.homes = {}
@@ -113,6 +115,9 @@ class Shelf:
         return ModuleSpec(name, ShelfLoader(module), origin=getattr(module.__spec__, "origin", None))
 
     def restore(self, name):
+        for other in self.closure(name):
+            if other in self.renewals:
+                self.renewals.pop(other)()
         missing = [other for other in self.closure(name) if other != name and other not in sys.modules]
         for other in missing:
             sys.modules[other] = self.modules[other]

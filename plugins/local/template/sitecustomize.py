@@ -90,6 +90,8 @@ def load():
     native = ctypes.PyDLL(FOLDER + "/fork.so")
     native.berth_template_argument.restype = ctypes.c_char_p
     native.berth_template_variable.restype = ctypes.c_char_p
+    native.berth_template_configure.argtypes = (
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
     return native
 
 
@@ -118,6 +120,7 @@ def put_aside(modules, kept, native):
     if len(os.listdir("/proc/self/fd")) != 5 or len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("the imported packages keep a file open or a thread running")
     gc.freeze()
+    native.berth_template_fill()
     native.berth_template_seal(*map(ctypes.c_void_p, interpreter.heap()))
     interpreter.join_pages()
 
@@ -135,7 +138,7 @@ def serve():
     modules, edges = use_packages()
     seeded = interpreter.generators()
     site = harness.Harness(FOLDER + "/harness.txt", sys.path)
-    packages = shelf.Shelf(modules, edges)
+    packages = shelf.Shelf(modules, edges, interpreter.renewals(seeded, modules))
     put_aside(modules, (packages, end, configuration, seeded, site), native)
 
     python = ctypes.pythonapi
@@ -148,15 +151,14 @@ def serve():
         python.PyOS_BeforeFork()
         socket = native.berth_template_serve(3)
     python.PyOS_AfterFork_Child()
-    interpreter.reseed(seeded, modules)
+    interpreter.reseed(modules)
     streams = interpreter.streams()
     paths = [getattr(finder, "__name__", "") for finder in sys.meta_path].index("PathFinder")
     sys.meta_path.insert(paths, packages)
     # Where there is time, once for nothing: what the way to a program writes to is copied now.
     own_arguments = ["python3", *sys.argv]
     if (learning or native.berth_template_has_time()) and fits(own_arguments, own, own):
-        native.berth_template_touch()
-        configuration.set(sys.argv)
+        configuration.set(native, sys.argv)
         become(own_arguments, own, streams)
         rehearse(end, packages, site)
     if learning:
@@ -168,7 +170,7 @@ def serve():
         native.berth_template_execute()
     if not learning:
         native.berth_template_become(ctypes.c_void_p(area), ctypes.c_size_t(room))
-    configuration.set(arguments[1:])
+    configuration.set(native, arguments[1:])
     become(arguments, environment, streams)
     run_site(environment, site)
     interpreter.know_as_file(arguments[1])

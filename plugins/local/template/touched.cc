@@ -141,13 +141,14 @@ void tell_touched() {
   _exit(0);
 }
 
-void touch() {
+void touch(Pace pace) {
   for (std::size_t i = 0; i < spans_count; ++i) {
     const Pages& span = spans[i];
     // What is not there in this fork is nothing to have.
     const int how = span.written != 0 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     auto* const first = reinterpret_cast<volatile char*>(span.first);
     if (madvise(reinterpret_cast<void*>(span.first), span.count * kPage, how) != 0) continue;
+    if (pace == Pace::kHurried) continue;
     // A virtual machine may keep tables of its own, which only use fills.
     for (std::size_t page = 0; page < span.count; ++page) {
       volatile char* const at = first + page * kPage;

@@ -15,8 +15,12 @@ bool learn_touched();
 // In the copy that learns: says it and ends the process. Elsewhere returns.
 void tell_touched();
 
-// In a fork: makes the pages its own that it will write to, and maps what it will read.
-void touch();
+// Whether somebody waits for what is done.
+enum class Pace { kHurried, kUnhurried };
+
+// In a fork: makes the pages its own that it will write to, and maps what it will read. Done at once that is
+// much cheaper than one page after the other when the program comes to it.
+void touch(Pace pace);
 
 }  // namespace berth::local
 
