@@ -91,7 +91,7 @@ Task<Tried<Exit>> grant_on(Context& context, Host& host, Credits credits,
                   printable(key), granted->balance.to_string()));
 }
 
-struct Standing {
+struct OwnerStanding {
   Money balance;
   std::uint64_t unknown_costs = 0;
   std::string refusal;  // empty: paid work may start
@@ -99,16 +99,16 @@ struct Standing {
 
 Task<Tried<Exit>> balance_on(Context& context, Host& host, Credits credits,
                              const std::string& owner) {
-  std::function<Result<Standing>(LedgerRows&)> work =
-      [credits, owner, now = wall_now()](LedgerRows& ledger) -> Result<Standing> {
-    Standing standing;
+  std::function<Result<OwnerStanding>(LedgerRows&)> work =
+      [credits, owner, now = wall_now()](LedgerRows& ledger) -> Result<OwnerStanding> {
+    OwnerStanding standing;
     BERTH_TRY(standing.balance, credits.balance(ledger, owner, now));
     BERTH_TRY(standing.unknown_costs, ledger.unknown_costs(owner));
     const Status admitted = credits.admit(ledger, owner, now);
     if (!admitted) standing.refusal = admitted.error().message();
     return standing;
   };
-  auto standing = co_await on_ledger<Standing>(host, std::move(work));
+  auto standing = co_await on_ledger<OwnerStanding>(host, std::move(work));
   if (!standing) co_return tl::unexpected<Failure>(std::move(standing).error());
   if (context.common.json) {
     boost::json::object document;
