@@ -16,6 +16,7 @@
 #include "core/conformance/scratch.h"
 #include "core/plugin/waiter.h"
 #include "core/registry/inspect.h"
+#include "core/registry/lifetime_step.h"
 
 namespace berth::conformance {
 namespace {
@@ -167,6 +168,8 @@ CaseRequest Run::request_of(std::string task, std::string_view id) const {
   out.seed = seed_of(request_.seed, id);
   out.time_scale = request_.time_scale;
   out.budget_ms = budget_ms(request_, kBudget);
+  // A lifetime lasts as long as it lasts, however fast the machine is.
+  if (inspection_.manifest) out.budget_ms += std::chrono::milliseconds(registry::lifetime_step(*inspection_.manifest)).count();
   return out;
 }
 

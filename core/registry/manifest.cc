@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/registry/clauses.h"
 #include "core/registry/json_words.h"
+#include "core/registry/lifetime_step.h"
 
 namespace berth::registry {
 namespace {
@@ -135,6 +136,7 @@ class Parser {
     config_schema(document);
     declarations(document);
     concurrency(document);
+    lifetime_step(document);
     needs(document);
     unknown_fields(document);
     backing();
@@ -407,6 +409,14 @@ class Parser {
         static_cast<std::uint32_t>(number(object, "perSandbox", "concurrency", 1, 4096));
   }
 
+  void lifetime_step(const json::object& document) {
+    const json::value* value = document.if_contains("lifetimeStepSeconds");
+    if (value == nullptr) return;
+    const std::int64_t most = kLifetimeStepMax.count();
+    if (!value->is_int64() || value->get_int64() < 1 || value->get_int64() > most)
+      wrong("lifetimeStepSeconds", value, fmt::format("an integer from 1 to {}", most));
+  }
+
   void needs(const json::object& document) {
     const json::value* value = document.if_contains("needs");
     if (value == nullptr) return;
@@ -424,7 +434,7 @@ class Parser {
         "vendor",          "license",      "homepage",     "abi",            "capabilities",
         "extensions",      "hostExtensions", "envRequirements", "optionalEnv", "configSchema",
         "recovery",        "scopeFields",  "languages",    "cancellation",   "cleanup",
-        "streams",         "concurrency",  "needs"};
+        "streams",         "concurrency",  "needs",        "lifetimeStepSeconds"};
     for (const auto& member : document) {
       const std::string_view key = member.key();
       if (std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown)) continue;

@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/os/fd.h"
+#include "core/registry/lifetime_step.h"
 #include "core/registry/manifest.h"
 
 namespace berth::registry {
@@ -83,6 +84,7 @@ TEST(Manifest, EverythingIsReadIntoItsPlace) {
   EXPECT_EQ(manifest->recovery, Recovery::kManual);
   EXPECT_EQ(manifest->streams, Streams::kCombined);
   EXPECT_EQ(manifest->concurrency_per_provider, 64u);
+  EXPECT_EQ(lifetime_step(*manifest), std::chrono::seconds(60));
   EXPECT_EQ(manifest->capabilities[0].limits.at("watch"), boost::json::value(true));
   EXPECT_THAT(manifest->declared_variables(),
               testing::ElementsAre("EXAMPLE_API_KEY", "EXAMPLE_CLIENT_ID", "EXAMPLE_CLIENT_SECRET",
