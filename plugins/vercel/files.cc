@@ -179,33 +179,28 @@ Awaitable<void> Files::put(AsyncOperation& operation, std::string session, const
   std::rethrow_exception(wrong);
 }
 
-// How much there will be is not known before it has come, and an archive says it first.
-Awaitable<std::string> Files::put_input(AsyncOperation& operation, std::string session) {
-  const std::string path = fresh_name("/tmp/.berth-input-");
-  std::string kept;
-  std::string whole;
-  int parts = 0;
-  for (bool more = true; more;) {
-    kept.resize(kPieceBytes);
-    const std::span<char> room(kept.data(), kept.size());
-    const std::size_t bytes = co_await operation.input(room);
-    more = bytes != 0;
-    whole.append(kept, 0, bytes);
-    if (more && whole.size() < kPartBytes / 4) continue;
-    if (!more && parts != 0 && whole.empty()) break;
-    std::size_t given = 0;
-    const http::BodySource source = [&](std::span<char> into) -> Awaitable<std::size_t> {
-      const std::size_t count = std::min(into.size(), whole.size() - given);
-      std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(given), count, into.begin());
-      given += count;
-      co_return count;
-    };
-    const std::string part = part_of(path, parts++);
-    co_await upload(operation, session, part, whole.size(), source);
-    whole.clear();
-  }
-  co_await move(operation, session, path, parts, path, 0600);
-  co_return path;
+// An archive is unpacked in its order.
+Awaitable<Answer> Files::put_part(AsyncOperation& operation, std::string session, std::string path,
+                                  std::string_view bytes) {
+  http::TarFile part, whole;
+  part.path = path.substr(1);
+  part.size_bytes = bytes.size();
+  part.mode = whole.mode = 0600;
+  whole.path = part.path + ".ok";
+  std::string archive = http::tar_head(part);
+  archive.append(bytes);
+  archive += http::tar_padding(bytes.size()) + http::tar_head(whole) + http::tar_end();
+  http::StoredGzip gzip(archive.size());
+  http::Request sent = api_.request(Method::kPost, api_.session_url(session, "/fs/write"),
+                                    until(operation, kTransferPatience));
+  sent.headers.add("Content-Type", "application/gzip");
+  sent.headers.add("x-cwd", "/");
+  sent.body = http::StoredGzip::head() + gzip.put(archive);
+  sent.body += gzip.end();
+  sent.repeat = http::Repeat::kAllowed;
+  std::string what = "POST " + sent.url.shown();
+  http::Reply reply = co_await api_.client().send(sent);
+  co_return co_await api_.read(reply, std::move(what));
 }
 
 Awaitable<Files::Described> Files::describe(AsyncOperation& operation, std::string session,

@@ -20,8 +20,10 @@ class Files {
   Awaitable<void> put(AsyncOperation& operation, std::string session, const PutFile& file);
   Awaitable<GotFile> get(AsyncOperation& operation, std::string session, const GetFile& file);
 
-  // Puts what the operation is given, until its end, into a new file of the sandbox; its path.
-  Awaitable<std::string> put_input(AsyncOperation& operation, std::string session);
+  // Puts these bytes into a file and, when that is whole, an empty one beside it whose name ends in
+  // ".ok". May be repeated. Throws http::TransportFailure; any status is an Answer.
+  Awaitable<Answer> put_part(AsyncOperation& operation, std::string session, std::string path,
+                             std::string_view bytes);
 
  private:
   struct Described {

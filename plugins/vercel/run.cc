@@ -7,6 +7,9 @@
 #include <boost/json/serialize.hpp>
 #include <exception>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "berth_vercel_parts_texts.h"
 #include "plugins/vercel/encoding.h"
@@ -27,6 +30,8 @@ constexpr std::size_t kSpecPart = 60'000;  // one variable has at most 128 KiB
 constexpr int kFailuresMax = 8;            // in a row
 constexpr int kLastReadings = 4;           // of the log once the command has ended
 constexpr int kSigTerm = 15, kSigKill = 9;
+constexpr std::size_t kInputBytes = 256 * 1024;  // of one part of the input
+constexpr int kFeedAttempts = 4;
 
 constexpr std::string_view kNoInterpreter = "berth: neither python3 nor node is on the PATH";
 // $0: runner.py, $1: runner.cjs.
@@ -83,6 +88,8 @@ struct Runner::Running {
   std::uint64_t duration_ms = 0;             // with it
   bool limited[2] = {false, false};          // the host keeps no more of this stream
   bool sent = false;                         // there may be a program
+  std::string input;                         // the path of what it is given; empty: nothing
+  bool feeding_failed = false;               // the program waits for input that does not come
   std::string why;                           // the last thing that went wrong
 };
 
@@ -93,10 +100,9 @@ Runner::Runner(Api& api, Commands& commands, Files& files)
       python_(without_comments(runner_py, "#")),
       node_(without_comments(runner_cjs, "//")) {}
 
-std::string Runner::command_body(const Command& command, const std::string& token,
-                                 const std::string& input) const {
+std::string Runner::command_body(const Command& command, const Running& running) const {
   json::object env, body;
-  const std::string spec = spec_of(command, token, input);
+  const std::string spec = spec_of(command, running.token, running.input);
   std::string_view left = spec;
   for (int part = 0; !left.empty(); ++part) {
     const std::string_view piece = detail::utf8_prefix(left, kSpecPart);
@@ -105,7 +111,7 @@ std::string Runner::command_body(const Command& command, const std::string& toke
   }
   body["command"] = "sh";
   // The token among the words is how the command is found when its id was lost.
-  body["args"] = json::array{"-c", view(kStart), python_, node_, token};
+  body["args"] = json::array{"-c", view(kStart), python_, node_, running.token};
   body["env"] = std::move(env);
   body["sudo"] = false;
   body["wait"] = true;
@@ -285,10 +291,7 @@ Awaitable<void> Runner::end_program(Running& running) {
 
 Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running,
                                      const Command& command) {
-  std::string input;
-  if (command.stdin_source == StdinSource::kInput)
-    input = co_await files_.put_input(operation, running.session);
-  const std::string body = command_body(command, running.token, input);
+  const std::string body = command_body(command, running);
   if (command.timeout.count() > 0) {
     const auto limit = std::chrono::ceil<milliseconds>(command.timeout) + kTimeoutMargin;
     running.service_limit_ms = static_cast<std::uint64_t>(limit.count());
@@ -320,6 +323,47 @@ Awaitable<RunResult> Runner::perform(AsyncOperation& operation, Running& running
   co_return co_await recover(operation, running);
 }
 
+// perform() with its end written down: of two coroutines side by side an exception would be lost.
+Awaitable<void> Runner::perform_into(AsyncOperation& operation, Running& running,
+                                     const Command& command, std::optional<RunResult>& result,
+                                     std::exception_ptr& wrong) {
+  try {
+    result = co_await perform(operation, running, command);
+  } catch (...) {
+    wrong = std::current_exception();
+  }
+}
+
+// Hands the program its input, part by part; returns only when that failed. The service has no
+// standard input, so the parts are files that the runner waits for; one that may have arrived is
+// sent again.
+Awaitable<void> Runner::feed(AsyncOperation& operation, Running& running) {
+  std::vector<char> buffer(kInputBytes);
+  const std::span<char> into(buffer);
+  bool over = false;
+  for (std::uint64_t number = 0; !over; ++number) {
+    const std::size_t bytes = co_await operation.input(into);
+    over = bytes == 0;
+    const std::string path = running.input + "." + std::to_string(number);
+    const std::string_view part(buffer.data(), bytes);
+    for (int failures = 0;; ++failures) {
+      std::optional<Answer> answer;
+      try {
+        answer = co_await files_.put_part(operation, running.session, path, part);
+      } catch (const http::TransportFailure& failure) {
+        running.why = failure.message();
+      }
+      // 410: everything in it has ended, which is seen elsewhere.
+      if (answer && (answer->ok() || answer->status == 410)) break;
+      if (answer) running.why = sentence(*answer);
+      running.feeding_failed = failures + 1 >= kFeedAttempts;
+      if (running.feeding_failed) co_return;
+      co_await api_.sleep(api_.settings().poll_most);
+    }
+  }
+  for (;;) co_await api_.sleep(std::chrono::hours(1));
+}
+
 Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string session,
                                  const Command& command) {
   if (command.argv.empty() || command.argv.front().empty())
@@ -331,13 +375,21 @@ Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string session,
   std::exception_ptr wrong;
   std::optional<RunResult> result;
   try {
-    result = co_await perform(operation, running, command);
+    if (command.stdin_source == StdinSource::kInput) {
+      using namespace boost::asio::experimental::awaitable_operators;
+      running.input = fresh_name("/tmp/.berth-input-");
+      co_await (perform_into(operation, running, command, result, wrong) ||
+                feed(operation, running));
+    } else {
+      co_await perform_into(operation, running, command, result, wrong);
+    }
+    if (wrong) std::rethrow_exception(std::exchange(wrong, nullptr));
   } catch (const http::TransportFailure& failure) {
     wrong = std::make_exception_ptr(uncertain(failure));
   } catch (...) {
     wrong = std::current_exception();
   }
-  if (!wrong) co_return *result;
+  if (result) co_return *result;
   // An end that was not waited for: the program may still run. [CANC-001] A coroutine that was
   // cancelled can wait for nothing, not even for another, before this.
   co_await boost::asio::this_coro::reset_cancellation_state();
@@ -345,6 +397,9 @@ Awaitable<RunResult> Runner::run(AsyncOperation& operation, std::string session,
   if (running.sent)
     operation.host().log(LogLevel::kWarn, "a program in session " + running.session +
                                               " could not be ended: " + running.why);
+  if (running.feeding_failed)
+    throw Failure::uncertain(Code::kUnavailable,
+                             "the program could not be given its input: " + running.why);
   std::rethrow_exception(wrong);
 }
 

@@ -7,6 +7,8 @@
 #ifndef BERTH_PLUGINS_VERCEL_RUN_H_
 #define BERTH_PLUGINS_VERCEL_RUN_H_
 
+#include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,9 +29,11 @@ class Runner {
  private:
   struct Running;
 
-  std::string command_body(const Command& command, const std::string& token,
-                           const std::string& input) const;
+  std::string command_body(const Command& command, const Running& running) const;
   Awaitable<RunResult> perform(AsyncOperation& operation, Running& running, const Command& command);
+  Awaitable<void> perform_into(AsyncOperation& operation, Running& running, const Command& command,
+                               std::optional<RunResult>& result, std::exception_ptr& wrong);
+  Awaitable<void> feed(AsyncOperation& operation, Running& running);
   // Reads one stream of events to its end, or to where it breaks.
   Awaitable<void> follow(AsyncOperation& operation, Running& running, http::Reply reply);
   Awaitable<void> read_log(AsyncOperation& operation, Running& running);

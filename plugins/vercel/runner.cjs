@@ -2,6 +2,7 @@
 'use strict';
 const fs = require('fs');
 const os = require('os');
+const path = require('path');
 const { spawn } = require('child_process');
 
 let text = '';
@@ -12,8 +13,8 @@ for (let part = 0; process.env['BERTH_SPEC_' + part] !== undefined; part += 1) {
 const spec = JSON.parse(text);
 const env = { ...process.env };
 for (const [key, value] of spec.env) env[key] = value;
-env.BERTH_RUN = spec.token;
-const mark = '\0BERTH_RUN=' + spec.token + '\0';
+env.BERTH_COMMAND = spec.token;
+const mark = '\0BERTH_COMMAND=' + spec.token + '\0';
 let program = -1;
 
 function tell(fd, line) {
@@ -89,12 +90,41 @@ function output(kind, piece) {
 function finish(code, signal) {
   if (over) return;
   over = true;
-  if (spec.stdin) fs.rmSync(spec.stdin, { force: true });
+  if (spec.stdin) {
+    // A part that came when nobody wanted it, or came twice.
+    const folder = path.dirname(spec.stdin);
+    for (const name of fs.readdirSync(folder)) {
+      if (name.startsWith(path.basename(spec.stdin) + '.')) {
+        fs.rmSync(path.join(folder, name), { force: true });
+      }
+    }
+  }
   let end = 'exited ' + code;
   if (signal) end = 'signalled ' + os.constants.signals[signal];
   if (late) end = 'wall 0';
   tell(1, '~' + end + ' ' + total[1] + ' ' + total[2]);
   process.exit(0);
+}
+
+let part = 0;
+let pause = 5;
+
+// The next part of its input, once the program has taken the one before.
+function takeInput(stdin) {
+  if (over || stdin.destroyed) return;
+  const name = spec.stdin + '.' + part;
+  if (!fs.existsSync(name + '.ok')) {
+    pause = Math.min(2 * pause, 50);
+    setTimeout(takeInput, pause, stdin);
+    return;
+  }
+  const bytes = fs.readFileSync(name);
+  fs.rmSync(name + '.ok');
+  fs.rmSync(name);
+  part += 1;
+  pause = 5;
+  if (bytes.length === 0) stdin.end();
+  else stdin.write(bytes, (wrong) => wrong || takeInput(stdin));
 }
 
 function refuse(wrong) {
@@ -107,7 +137,7 @@ try {
     process.chdir(spec.cwd);
     env.PWD = spec.cwd;
   }
-  const input = fs.openSync(spec.stdin || '/dev/null', 'r');
+  const input = spec.stdin ? 'pipe' : fs.openSync('/dev/null', 'r');
   const child = spawn(spec.argv[0], spec.argv.slice(1), {
     env,
     detached: true,
@@ -115,6 +145,11 @@ try {
   });
   program = child.pid || -1;
   child.on('error', refuse);
+  if (spec.stdin) {
+    // A program may end without it.
+    child.stdin.on('error', () => {});
+    takeInput(child.stdin);
+  }
   child.stdout.on('data', (piece) => output(1, piece));
   child.stderr.on('data', (piece) => output(2, piece));
   child.on('exit', (code, signal) => {

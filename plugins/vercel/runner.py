@@ -1,6 +1,8 @@
 # Runs one program in a sandbox whose service carries text only, has no standard input and turns a
 # signal into an exit code: ":BASE64" is a piece of output, on the stream it belongs to, and
 # "~exited 3 1200 0" the end. What to run is JSON in BERTH_SPEC_0, BERTH_SPEC_1, ...
+# Its input comes in files: PATH.0, PATH.1, ..., each whole once PATH.N.ok is there; an empty one is
+# the end.
 import base64, json, os, select, signal, sys, time
 
 text = b""
@@ -12,8 +14,8 @@ spec = json.loads(text)
 environment = dict(os.environb)
 for key, value in spec["env"]:
     environment[key.encode()] = value.encode()
-mark = b"BERTH_RUN=" + spec["token"].encode()
-environment[b"BERTH_RUN"] = spec["token"].encode()
+mark = b"BERTH_COMMAND=" + spec["token"].encode()
+environment[b"BERTH_COMMAND"] = spec["token"].encode()
 argv = [word.encode() for word in spec["argv"]]
 limit = spec["limit_ms"] / 1000
 me = os.getpid()
@@ -88,13 +90,15 @@ def stop(*_):
     os._exit(143)
 
 
+source = spec["stdin"]
 out_read, out_write = os.pipe()
 err_read, err_write = os.pipe()
+in_read, in_write = os.pipe() if source else (os.open("/dev/null", os.O_RDONLY), -1)
 program = os.fork()
 if program == 0:
     try:
         os.setpgid(0, 0)
-        os.dup2(os.open(spec["stdin"] or "/dev/null", os.O_RDONLY), 0)
+        os.dup2(in_read, 0)
         os.dup2(out_write, 1)
         os.dup2(err_write, 2)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -110,6 +114,10 @@ for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     signal.signal(number, stop)
 os.close(out_write)
 os.close(err_write)
+os.close(in_read)
+if source:
+    os.set_blocking(in_write, False)
+pending, part, pause = b"", 0, 5
 streams = {out_read: 1, err_read: 2}
 caps = {1: spec["stdout_cap"], 2: spec["stderr_cap"]}
 total = {1: 0, 2: 0}
@@ -121,6 +129,47 @@ try:
     poll.register(gone, select.POLLIN)
 except (AttributeError, OSError):
     gone = -1
+
+
+def close_input():
+    global in_write, pending
+    if pending:
+        poll.unregister(in_write)
+    os.close(in_write)
+    in_write, pending = -1, b""
+
+
+def take_input():
+    # The next part, once the program has taken the one before.
+    global pending, part, pause
+    name = "%s.%d" % (source, part)
+    if not os.path.exists(name + ".ok"):
+        pause = min(2 * pause, 50)
+        return
+    with open(name, "rb") as f:
+        pending = f.read()
+    os.unlink(name + ".ok")
+    os.unlink(name)
+    part, pause = part + 1, 5
+    if pending:
+        poll.register(in_write, select.POLLOUT)
+    else:
+        close_input()
+
+
+def give_input():
+    global pending
+    try:
+        pending = pending[os.write(in_write, pending):]
+    except BlockingIOError:
+        return
+    except OSError:
+        close_input()
+        return
+    if not pending:
+        poll.unregister(in_write)
+
+
 deadline = time.monotonic() + limit if limit else None
 late = False
 drain = None
@@ -134,9 +183,14 @@ while streams or ended is None:
     wait = 1000 if gone >= 0 and ended is None else 20
     if deadline is not None and not late:
         wait = max(0, min(wait, int((deadline - now) * 1000) + 1))
+    if in_write >= 0 and not pending:
+        wait = min(wait, pause)
     for fd, _ in poll.poll(wait):
         if fd == gone:
             poll.unregister(gone)
+            continue
+        if fd == in_write:
+            give_input()
             continue
         kind = streams[fd]
         piece = os.read(fd, 12288)
@@ -148,15 +202,21 @@ while streams or ended is None:
         total[kind] += len(piece)
         if room > 0:
             tell(kind, b":" + base64.b64encode(piece[:room]))
+    if in_write >= 0 and not pending:
+        take_input()
     reap()
     if ended is not None and drain is None:
         end_all()
         drain = time.monotonic() + 2
-if spec["stdin"]:
-    try:
-        os.unlink(spec["stdin"])
-    except OSError:
-        pass
+if source:
+    # A part that came when nobody wanted it, or came twice.
+    folder, _, prefix = source.rpartition("/")
+    for name in os.listdir(folder):
+        if name.startswith(prefix + "."):
+            try:
+                os.unlink(folder + "/" + name)
+            except OSError:
+                pass
 if late:
     cause, how = b"wall", 0
 elif os.WIFSIGNALED(ended):

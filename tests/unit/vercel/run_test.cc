@@ -39,6 +39,58 @@ TEST_F(ProviderTest, RunsWordsFolderVariablesAndInputAsTheyAre) {
       << ran.err;
 }
 
+// Of the parts in which the input arrives some are sent twice.
+TEST_F(ProviderTest, InputArrivesWholeAndInOrderThoughAnswersAreLost) {
+  const std::string ref = made();
+  constexpr const char* kWrite = "POST /v2/sandboxes/sessions/{session}/fs/write";
+  RunRequest request;
+  request.argv = {"cat"};
+  for (int i = 0; i < 300'000; ++i) request.input.push_back(static_cast<char>(i * 7 + i / 256));
+  berth::testing::Behaviour late;
+  late.input_chunk_bytes = 30'000;
+  late.input_arrives_late = true;
+  host().behave(late);
+  for (const char* wrong : {"", R"("nth": 2, "do": "drop", "when": "after", "times": 2)",
+                            R"("nth": 3, "do": "drop", "when": "before")",
+                            R"("nth": 3, "do": "answer", "when": "after", "status": 502, "body": "")"}) {
+    service_->clear();
+    if (*wrong != '\0') fault(kWrite, wrong);
+    const Answer ran = host().run(ref, request);
+    ASSERT_TRUE(ran.done()) << wrong << ran.message;
+    EXPECT_EQ(ran.out, request.input) << wrong;
+  }
+  // A program need not take it.
+  request.argv = {"true"};
+  EXPECT_TRUE(host().run(ref, request).done());
+  EXPECT_EQ(shell(ref, "ls -A /tmp").out, "");
+}
+
+TEST_F(ProviderTest, AProgramRunsBeforeItsInputHasEnded) {
+  const std::string ref = made();
+  RunRequest request;
+  request.argv = {"python3", "-c", "import sys; print('up', flush=True); print(sys.stdin.read())"};
+  request.input = "later";
+  berth::testing::Behaviour slow;
+  slow.input_chunk_bytes = 1;
+  slow.input_arrives_late = true;
+  host().behave(slow);
+  const Answer ran = host().run(ref, request);
+  ASSERT_TRUE(ran.done()) << ran.message;
+  EXPECT_EQ(ran.out, "up\nlater\n");
+}
+
+TEST_F(ProviderTest, AProgramThatCannotBeGivenItsInputIsEndedAndItsOutcomeIsNotKnown) {
+  const std::string ref = made();
+  fault("POST /v2/sandboxes/sessions/{session}/fs/write", R"("do": "drop", "when": "before", "times": 0)");
+  RunRequest request;
+  request.argv = {"sh", "-c", "cat; sleep 1000"};
+  request.input = "never";
+  const Answer ran = host().run(ref, request);
+  EXPECT_EQ(ran.outcome_class, OutcomeClass::kUncertain) << ran.message;
+  service_->clear();
+  EXPECT_EQ(shell(ref, kSleepers).out, "");
+}
+
 TEST_F(ProviderTest, RunsAProgramOfMoreThanOneVariable) {
   const std::string ref = made();
   const std::string source = "print(len('" + std::string(100'000, 'x') + "'))";

@@ -72,6 +72,19 @@ class VercelRunner : public ::testing::TestWithParam<const char*> {
     return out;
   }
 
+  // A part of the program's input, whole.
+  void part(int number, const std::string& text) {
+    const std::string path = (folder_ / "input").string() + "." + std::to_string(number);
+    std::ofstream(path) << text;
+    std::ofstream whole(path + ".ok");
+  }
+  int left_of_input() const {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      count += entry.path().filename().string().starts_with("input") ? 1 : 0;
+    return count;
+  }
+
   std::filesystem::path folder_;
   int status_ = -1;
 };
@@ -115,12 +128,33 @@ TEST_P(VercelRunner, CountsBeyondTheCapAndSendsOneByteMoreThanIt) {
 
 TEST_P(VercelRunner, GivesTheInputTheFolderAndTheVariablesAndShowsNothingOfItself) {
   const auto input = folder_ / "input";
-  std::ofstream(input) << "in\n";
+  part(0, "i");
+  part(1, "n\n");
+  part(2, "");
   json::object more{{"stdin", input.string()}, {"cwd", folder_.string()}};
   more["env"] = json::array{json::array{"V", "a'b\n$V"}};
   RunnerOutput output = run("cat; pwd; printf %s \"$V\"; env | grep -c BERTH_SPEC", more);
   EXPECT_EQ(bytes(output, Stream::kStdout), "in\n" + folder_.string() + "\na'b\n$V0\n");
-  EXPECT_FALSE(std::filesystem::exists(input));
+  EXPECT_EQ(left_of_input(), 0);
+}
+
+TEST_P(VercelRunner, TakesItsInputAsItComesAndNothingBeforeItIsWhole) {
+  // Each part is put there by the program itself once it has read the one before.
+  const std::string script =
+      "put() { printf %s \"$2\" >input.$1; sleep 0.1; printf %s \"$3\" >>input.$1; >input.$1.ok; }; "
+      "put 0 a b; head -c 2; put 1 c d; head -c 2; put 2 '' ''; cat; echo .";
+  json::object more{{"stdin", (folder_ / "input").string()}, {"cwd", folder_.string()}};
+  RunnerOutput output = run(script, more);
+  EXPECT_EQ(bytes(output, Stream::kStdout), "abcd.\n");
+  EXPECT_EQ(left_of_input(), 0);
+}
+
+TEST_P(VercelRunner, EndsThoughItsInputIsNotReadOrHasNoEnd) {
+  part(0, std::string(1 << 20, 'x'));
+  json::object more{{"stdin", (folder_ / "input").string()}};
+  EXPECT_EQ(run("exec <&-; sleep 0.2; exit 4", more).result()->exit_code, 4);
+  EXPECT_EQ(left_of_input(), 0);
+  EXPECT_EQ(run("exit 5", more).result()->exit_code, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Runners, VercelRunner, ::testing::Values("runner.py", "runner.cjs"),
