@@ -3,8 +3,10 @@
 #ifndef BERTH_TESTS_STANDINS_DAYTONA_DAYTONA_H_
 #define BERTH_TESTS_STANDINS_DAYTONA_DAYTONA_H_
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,7 +55,13 @@ struct Sandbox {
   std::string created_at;
   std::string updated_at;
   std::string signing_key;
-  std::int64_t auto_delete_minutes = -1;
+  std::int64_t ttl_minutes = 0;         // 0: none
+  std::int64_t auto_stop_minutes = 15;  // without a request to it; 0: never
+  std::int64_t auto_delete_minutes = -1;  // since it was stopped; -1: never
+  std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point active = made;
+  std::chrono::steady_clock::time_point stopped = made;
+  std::shared_ptr<boost::asio::steady_timer> timer;  // the next of the three
   std::shared_ptr<Guest> guest;
   std::map<std::string, std::shared_ptr<Session>> sessions;
   std::map<std::string, std::shared_ptr<Job>> contexts;  // of the interpreter
@@ -88,6 +96,7 @@ class Daytona final : public Service {
   bool is_signed(const Request& request) const override;
   Response refusal(const Request& request, int status, std::string message) const override;
   void listens_at(std::uint16_t port) override;
+  void minute_lasts(std::chrono::milliseconds time) override { minute_ = time; }
   boost::json::object state() const override;
   Task<void> close() override;
 
@@ -120,8 +129,13 @@ class Daytona final : public Service {
   // A look at one: false when it is not to be seen this time.
   bool look(Sandbox* sandbox) const;
   void destroy(SandboxPointer sandbox);
+  // Waits for whatever of its timers comes first; called again whenever one of them has changed.
+  std::chrono::steady_clock::time_point due(const Sandbox& sandbox) const;
+  void arm(const SandboxPointer& sandbox);
+  void act_in_time(const SandboxPointer& sandbox);
+  Task<void> halt(SandboxPointer sandbox);
   Task<void> finish_destroying(SandboxPointer sandbox);
-  Task<void> boot(SandboxPointer sandbox, std::string archive, Duration lifetime);
+  Task<void> boot(SandboxPointer sandbox, std::string archive);
   void check_free(std::string_view name) const;
   void check_create(const boost::json::object& body) const;
   SandboxPointer keep(const boost::json::object& body);
@@ -207,6 +221,7 @@ class Daytona final : public Service {
   Machines& machines_;
   std::vector<Endpoint> endpoints_;
   std::string toolbox_;
+  std::chrono::milliseconds minute_ = std::chrono::minutes(1);
   std::map<std::string, SandboxPointer> sandboxes_;  // by id, in the order of their making below
   std::vector<SandboxPointer> in_order_;
   std::vector<Snapshot> snapshots_;

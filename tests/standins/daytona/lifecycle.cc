@@ -51,20 +51,12 @@ void Daytona::add_lifecycle() {
   add_of_sandbox("GET /sandbox/{id}/toolbox-proxy-url", &Daytona::toolbox_url);
 }
 
-// Memory is lost, the disk is kept: every process ends and the files stay.
 Task<Response> Daytona::stop(Call&, SandboxPointer sandbox) {
   refuse_unstable(*sandbox);
   if (sandbox->state != "started" || sandbox->guest == nullptr) {
     throw Refused{400, "Sandbox is not in a state in which it can be stopped"};
   }
-  sandbox->desired = "stopped";
-  sandbox->state = "stopping";
-  co_await sandbox->guest->end_all();
-  sandbox->sessions.clear();
-  sandbox->contexts.clear();
-  sandbox->state = "stopped";
-  sandbox->updated_at = now_text();
-  if (sandbox->auto_delete_minutes == 0) destroy(sandbox);
+  co_await halt(sandbox);
   co_return answer(*sandbox);
 }
 
@@ -76,6 +68,8 @@ Task<Response> Daytona::start(Call&, SandboxPointer sandbox) {
   sandbox->desired = "started";
   sandbox->state = "started";
   sandbox->updated_at = now_text();
+  sandbox->active = std::chrono::steady_clock::now();
+  arm(sandbox);
   co_return answer(*sandbox);
 }
 
@@ -124,6 +118,9 @@ Task<Response> Daytona::set_interval(Call& call, SandboxPointer sandbox) {
                                                        : "ttlMinutes";
   sandbox->shape[key] = minutes;
   if (what == "autodelete") sandbox->auto_delete_minutes = minutes;
+  if (what == "autostop") sandbox->auto_stop_minutes = minutes;
+  if (what == "ttl") sandbox->ttl_minutes = minutes;
+  arm(sandbox);
   co_return answer(*sandbox);
 }
 
@@ -148,6 +145,7 @@ Task<Response> Daytona::set_network(Call& call, SandboxPointer sandbox) {
 
 Task<Response> Daytona::touch(Call&, SandboxPointer sandbox) {
   sandbox->updated_at = now_text();
+  sandbox->active = std::chrono::steady_clock::now();
   co_return empty_answer(201);
 }
 
@@ -229,7 +227,7 @@ Task<Response> Daytona::fork(Call& call, SandboxPointer sandbox) {
   program.argv = {"/bin/tar", "-cf", "-", "-C", kWorkFolder, "."};
   const auto job = co_await sandbox->guest->finish(std::move(program));
   const SandboxPointer made = keep(body);
-  co_await boot(made, job->transcript.of(kOut), std::chrono::hours(12));
+  co_await boot(made, job->transcript.of(kOut));
   if (made->state == "error") throw Refused{400, "Sandbox failed to start: " + made->error_reason};
   co_return answer(*made);
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kPageMost = 100;
 constexpr std::size_t kNetworkListMost = 10;
+constexpr auto kLongestLife = std::chrono::hours(12);  // of what is behind it; its own timers end it sooner
 
 // What of a create's body the answer repeats as it is.
 constexpr std::string_view kRepeated[] = {
@@ -139,6 +140,8 @@ SandboxPointer Daytona::keep(const boost::json::object& body) {
   for (const std::string_view key : kRepeated) {
     if (const auto* value = body.if_contains(key)) sandbox->shape[key] = *value;
   }
+  sandbox->ttl_minutes = number_of(body, "ttlMinutes", 0);
+  sandbox->auto_stop_minutes = number_of(body, "autoStopInterval", sandbox->auto_stop_minutes);
   sandbox->auto_delete_minutes = number_of(body, "autoDeleteInterval", -1);
   sandbox->created_at = sandbox->updated_at = now_text();
   sandbox->signing_key = random_hex(16);
@@ -148,8 +151,8 @@ SandboxPointer Daytona::keep(const boost::json::object& body) {
 }
 
 // The real sandbox behind it, and what was in the snapshot it is made of.
-Task<void> Daytona::boot(SandboxPointer sandbox, std::string archive, Duration lifetime) {
-  auto guest = co_await Guest::start(machines_, environment_of(sandbox->shape, "env"), lifetime);
+Task<void> Daytona::boot(SandboxPointer sandbox, std::string archive) {
+  auto guest = co_await Guest::start(machines_, environment_of(sandbox->shape, "env"), kLongestLife);
   if (!guest) {
     sandbox->state = "error";
     sandbox->error_reason = guest.error().message();
@@ -163,6 +166,8 @@ Task<void> Daytona::boot(SandboxPointer sandbox, std::string archive, Duration l
   }
   if (sandbox->state == "creating") sandbox->state = "started";
   sandbox->updated_at = now_text();
+  sandbox->active = std::chrono::steady_clock::now();
+  arm(sandbox);
 }
 
 Task<Response> Daytona::create(Call& call) {
@@ -186,9 +191,7 @@ Task<Response> Daytona::create(Call& call) {
     sandbox->shown_state = shown->state;
     sandbox->state_looks = shown->looks;
   }
-  const std::int64_t minutes = number_of(body, "ttlMinutes", 0);
-  const Duration lifetime = minutes > 0 ? Duration(std::chrono::minutes(minutes)) : Duration(std::chrono::hours(12));
-  co_await boot(sandbox, std::move(archive), lifetime);
+  co_await boot(sandbox, std::move(archive));
   if (sandbox->state == "error") throw Refused{400, "Sandbox failed to start: " + sandbox->error_reason};
   co_return answer(*sandbox);
 }
@@ -255,6 +258,7 @@ void Daytona::destroy(SandboxPointer sandbox) {
   sandbox->name = "DESTROYED_" + sandbox->name + "_" + std::to_string(now_ms());
   sandbox->desired = "destroyed";
   sandbox->updated_at = now_text();
+  if (sandbox->timer != nullptr) sandbox->timer->cancel();
   boost::asio::co_spawn(machines_.executor(), finish_destroying(std::move(sandbox)), boost::asio::detached);
 }
 

@@ -189,6 +189,7 @@ SandboxPointer Daytona::running(std::string_view id) const {
                   "DAYTONA_PROXY"};
   }
   if (sandbox->guest == nullptr || !sandbox->guest->alive()) throw Refused{502, ""};
+  sandbox->active = std::chrono::steady_clock::now();
   return sandbox;
 }
 
@@ -223,6 +224,7 @@ boost::json::object Daytona::state() const {
 Task<void> Daytona::close() {
   const std::vector<SandboxPointer> all = in_order_;
   for (const SandboxPointer& one : all) {
+    if (one->timer != nullptr) one->timer->cancel();
     if (one->guest != nullptr) co_await one->guest->end();
   }
 }

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::pair<std::string_view, Fault::Kind> kKinds[] = {
-    {"drop", Fault::Kind::kDrop},     {"answer", Fault::Kind::kAnswer}, {"stall", Fault::Kind::kStall},
+    {"drop", Fault::Kind::kDrop},     {"answer", Fault::Kind::kAnswer}, {"drip", Fault::Kind::kDrip}, {"stall", Fault::Kind::kStall},
     {"twice", Fault::Kind::kTwice},   {"cut", Fault::Kind::kCut},       {"expire", Fault::Kind::kExpire},
     {"hide", Fault::Kind::kHide},     {"linger", Fault::Kind::kLinger}, {"flap", Fault::Kind::kFlap},     {"state", Fault::Kind::kState},
     {"behind", Fault::Kind::kBehind}, {"page", Fault::Kind::kPage}};
@@ -43,6 +43,11 @@ Status read_key(std::string_view key, const json::value& value, Fault* fault) {
   if (key == "times") return read_number(value, &fault->times, key);
   if (key == "bytes") return read_number(value, &fault->bytes, key);
   if (key == "looks") return read_number(value, &fault->looks, key);
+  if (key == "pauseMs") return read_number(value, &fault->pause_ms, key);
+  if (key == "upgrade" && value.is_bool()) {
+    fault->upgrade = value.get_bool();
+    return {};
+  }
   if (key == "do") {
     BERTH_CHECK_OK(read_text(value, &fault->name, key));
     const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),

@@ -7,6 +7,7 @@
 //
 //   drop      closes the connection without an answer; when "before": nothing is done; "after": it is done
 //   answer    answers `status`, `headers`, `body` and `type` instead of its own; before or after doing it
+//   drip      answers so before doing it, but line by line, `pauseMs` apart; to an upgrade: a message for each
 //   stall     answers nothing and keeps the connection; before or after doing it
 //   twice     sends the answer twice
 //   cut       closes after `bytes` bytes of the body, or of what is streamed
@@ -34,7 +35,7 @@
 namespace berth::standins {
 
 struct Fault {
-  enum class Kind { kDrop, kAnswer, kStall, kTwice, kCut, kExpire, kHide, kLinger, kFlap, kState, kBehind, kPage };
+  enum class Kind { kDrop, kAnswer, kDrip, kStall, kTwice, kCut, kExpire, kHide, kLinger, kFlap, kState, kBehind, kPage };
 
   std::string endpoint;
   Kind kind = Kind::kDrop;
@@ -44,6 +45,8 @@ struct Fault {
   std::uint64_t times = 1;
   std::uint64_t bytes = 0;
   std::uint64_t looks = 1;
+  std::uint64_t pause_ms = 0;
+  bool upgrade = false;    // a drip holds for upgrades only
   std::string state;
   Response answer;
 

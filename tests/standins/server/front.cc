@@ -1,8 +1,14 @@
 #include "tests/standins/server/front.h"
 
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 namespace berth::standins {
 namespace {
@@ -29,13 +35,39 @@ bool fits(std::string_view pattern, const std::vector<std::string>& path, std::v
 }
 
 // A fault that takes the place of doing anything.
-const Fault* instead(const std::vector<Fault>& faults) {
+const Fault* instead(const std::vector<Fault>& faults, const Request& request) {
   for (const Fault& fault : faults) {
     const bool replaces = fault.kind == Fault::Kind::kDrop || fault.kind == Fault::Kind::kAnswer ||
-                          fault.kind == Fault::Kind::kStall;
-    if (replaces && !fault.after) return &fault;
+                          fault.kind == Fault::Kind::kDrip || fault.kind == Fault::Kind::kStall;
+    if (replaces && !fault.after && (request.upgrade || !fault.upgrade)) return &fault;
   }
   return nullptr;
+}
+
+Task<void> drip(FaultyExchange& exchange, const Fault& fault) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+  const bool socket = exchange.request().upgrade;
+  Response head = fault.answer;
+  std::string_view rest = fault.answer.body;
+  head.body.clear();
+  std::string protocol;
+  bool open = socket ? co_await exchange.upgrade(std::move(protocol)) : co_await exchange.begin(std::move(head));
+  while (open && !rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    std::string line(rest.substr(0, end));
+    rest.remove_prefix(end);
+    if (socket) {
+      Message message{false, std::move(line)};
+      open = co_await exchange.send(std::move(message));
+    } else {
+      open = co_await exchange.write(std::move(line));
+    }
+    timer.expires_after(std::chrono::milliseconds(fault.pause_ms));
+    co_await timer.async_wait(boost::asio::use_awaitable);
+  }
+  std::string reason;
+  if (open && socket) co_await exchange.close(1000, std::move(reason));
+  if (open && !socket) co_await exchange.finish();
 }
 
 }  // namespace
@@ -87,11 +119,13 @@ Task<void> Front::serve(Exchange& inner) {
 }
 
 Task<void> Front::perform(const Endpoint& endpoint, Call& call, FaultyExchange& exchange) {
-  if (const Fault* fault = instead(call.faults)) {
+  if (const Fault* fault = instead(call.faults, call.request)) {
     if (fault->kind == Fault::Kind::kDrop) {
       exchange.drop();
     } else if (fault->kind == Fault::Kind::kStall) {
       co_await exchange.stall();
+    } else if (fault->kind == Fault::Kind::kDrip) {
+      co_await drip(exchange, *fault);
     } else {
       Response other = fault->answer;
       co_await exchange.answer(std::move(other));

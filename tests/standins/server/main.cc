@@ -1,4 +1,4 @@
-// standin SERVICE --folder DIR [--faults FILE]: one stand-in, until its standard input ends.
+// standin SERVICE --folder DIR [--faults FILE] [--minute-ms N]: one stand-in, until its standard input ends.
 //
 // DIR gets ca.pem, the authority to trust, and journal.ndjson, a line for each request. When it is ready
 // it prints one line of JSON: {"service", "url", "port", "ca", "journal"}. Each line on its standard
@@ -14,7 +14,9 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -34,6 +36,7 @@ struct Options {
   std::string service;
   std::filesystem::path folder;
   std::filesystem::path faults;
+  std::chrono::milliseconds minute{0};  // 0: a minute
 };
 
 bool read_options(int argc, char** argv, Options* options) {
@@ -45,6 +48,8 @@ bool read_options(int argc, char** argv, Options* options) {
       options->folder = argv[i + 1];
     } else if (name == "--faults") {
       options->faults = argv[i + 1];
+    } else if (name == "--minute-ms") {
+      options->minute = std::chrono::milliseconds(std::atoll(argv[i + 1]));
     } else {
       return false;
     }
@@ -79,6 +84,7 @@ class StandIn {
     files.state = options_.folder / "machines";
     BERTH_CO_TRY(machines_, co_await Machines::open(loop_.get_executor(), std::move(files)));
     service_ = options_.service == "daytona" ? make_daytona(*machines_) : make_vercel(*machines_);
+    if (options_.minute.count() > 0) service_->minute_lasts(options_.minute);
     const std::filesystem::path journal = options_.folder / "journal.ndjson";
     front_ = std::make_unique<Front>(*service_, journal);
     if (!options_.faults.empty()) BERTH_CO_CHECK_OK(read_faults());
@@ -158,7 +164,7 @@ int main(int argc, char** argv) {
   using namespace berth::standins;
   Options options;
   if (!read_options(argc, argv, &options)) {
-    std::fprintf(stderr, "usage: standin daytona|vercel --folder DIR [--faults FILE]\n");
+    std::fprintf(stderr, "usage: standin daytona|vercel --folder DIR [--faults FILE] [--minute-ms N]\n");
     return 2;
   }
   raise_open_files();

@@ -3,6 +3,7 @@
 #define BERTH_TESTS_STANDINS_SERVER_SERVICE_H_
 
 #include <boost/json/object.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,8 @@ class Service {
   virtual Response refusal(const Request& request, int status, std::string message) const = 0;
   // Called before the first request.
   virtual void listens_at(std::uint16_t port) = 0;
+  // How long a minute is here, for a service that counts in them.
+  virtual void minute_lasts(std::chrono::milliseconds) {}
 
   // What there is, for tests that count.
   virtual boost::json::object state() const = 0;

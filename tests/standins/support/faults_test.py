@@ -82,6 +82,12 @@ class DaytonaTest(unittest.TestCase):
         self.stand_in.faults({"endpoint": "GET /sandbox", "do": "answer", "status": 429, "nth": 2, "times": 3})
         self.assertEqual([self.ask("GET", "/api/sandbox")[0] for _ in range(6)], [200, 429, 429, 429, 200, 200])
 
+    def test_an_answer_drips_line_by_line_and_is_whole(self):
+        self.stand_in.faults({"endpoint": "GET /health", "do": "drip", "type": "text/plain", "body": "one\ntwo\nlast",
+                              "pauseMs": 50})
+        status, headers, body = self.stand_in.request("GET", "/api/health", headers=TOKEN)
+        self.assertEqual((status, body, headers["Transfer-Encoding"]), (200, b"one\ntwo\nlast", "chunked"))
+
     def test_an_answer_comes_twice_on_one_connection(self):
         self.stand_in.faults({"endpoint": "GET /health", "do": "twice"})
         context = ssl.create_default_context(cafile=self.stand_in.authority)
@@ -210,6 +216,49 @@ class DaytonaTest(unittest.TestCase):
             self.assertEqual(len(set(echoes)), 70)
             list(pool.map(self.delete, ids))
         self.wait(lambda: self.stand_in.machines() == 0)
+
+
+class TimersTest(unittest.TestCase):
+    """Minutes of 200 ms."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stand_in = StandIn(PROGRAM, "daytona", tempfile.mkdtemp(dir=FOLDER), "--minute-ms", "200")
+        cls.addClassCleanup(cls.stand_in.__exit__)
+
+    ask, wait = DaytonaTest.ask, DaytonaTest.wait
+
+    def state(self, id_):
+        status, seen = self.ask("GET", f"/api/sandbox/{id_}")
+        return "gone" if status == 404 else seen["state"]
+
+    def create(self, **body):
+        return self.ask("POST", "/api/sandbox", body)[1]["id"]
+
+    def test_a_lifetime_ends_a_sandbox_however_busy_it_is(self):
+        id_ = self.create(ttlMinutes=5, autoStopInterval=0)
+        execute = f"/toolbox/{id_}/process/execute"
+        self.assertNotEqual(self.ask("POST", execute, {"command": "sleep 300", "timeout": 200})[0], 200)
+        self.wait(lambda: self.state(id_) == "gone" and self.stand_in.machines() == 0)
+
+    def test_what_nobody_asks_anything_of_stops_and_goes_after_it_has_been_stopped(self):
+        id_ = self.create(autoStopInterval=2, autoDeleteInterval=10)
+        self.wait(lambda: self.state(id_) == "stopped")
+        self.wait(lambda: self.state(id_) == "gone")
+
+    def test_what_goes_when_it_stops_is_never_seen_stopped(self):
+        id_ = self.create(autoStopInterval=1, autoDeleteInterval=0)
+        self.wait(lambda: self.state(id_) == "gone")
+
+    def test_requests_to_the_toolbox_keep_a_sandbox_and_looks_at_it_do_not(self):
+        id_ = self.create(autoStopInterval=20)
+        until = time.monotonic() + 6
+        while time.monotonic() < until:
+            self.assertEqual(self.ask("GET", f"/toolbox/{id_}/version")[0], 200)
+            time.sleep(0.1)
+        self.wait(lambda: self.state(id_) == "stopped")
+        self.assertEqual(self.ask("POST", f"/api/sandbox/{id_}/start")[0], 200)
+        self.assertEqual(self.state(id_), "started")
 
 
 class VercelTest(unittest.TestCase):

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 class StandIn:
     """A context; it ends, and its sandboxes with it, at the end of the block."""
 
-    def __init__(self, program, service, folder):
-        self.process = subprocess.Popen([program, service, "--folder", folder], text=True,
+    def __init__(self, program, service, folder, *options):
+        self.process = subprocess.Popen([program, service, "--folder", folder, *options], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ready = self._line()
         self.url, self.authority = self.ready["url"], self.ready["ca"]
