@@ -5,7 +5,7 @@ usage: matrix.py BERTH PLUGINS [--whole] [--only GLOB] [--jobs N]
        matrix.py BERTH PLUGINS --self      proves that the check can fail
 
 twins.txt is the record of which case finds which twin. Without --whole each twin meets its own case and a sample of
-the others, half of it from its own area; with it every twin meets every case. The table of clause, case and twin is printed.
+the others, the half or more of it from its own area; with it every twin meets every case. The table of clause, case and twin is printed.
 """
 
 import argparse
@@ -196,7 +196,7 @@ def main():
             if not fnmatch.fnmatch(twin.case, arguments.only):
                 continue
             area = [one for one in ids if area_of(one) == area_of(twin.case) and one != twin.case]
-            near = chance.sample(area, min(SAMPLE_SIZE // 2, len(area)))
+            near = chance.sample(area, min((SAMPLE_SIZE + 1) // 2, len(area)))
             only = [twin.case, *near, *chance.sample(ids, SAMPLE_SIZE - len(near))]
             report, results = run_twin(arguments.berth, arguments.plugins, twin, [] if arguments.whole else only,
                                        arguments.jobs, scale, folder)
