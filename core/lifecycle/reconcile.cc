@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/ids.h"
 #include "core/lifecycle/clock.h"
 #include "core/lifecycle/commits.h"
 #include "core/lifecycle/guards.h"
@@ -184,9 +185,16 @@ Settlement Reconciliation::settlement() const {
 }
 
 Event Reconciliation::established_event() const {
-  return event(*options_.established == Established::kAbsent ? EventKind::kEstablishedAbsent
-                                                             : EventKind::kEstablishedPresent,
-               options_.evidence);
+  if (*options_.established == Established::kPresent)
+    return event(EventKind::kEstablishedPresent, options_.evidence);
+  // What is known to exist is deleted, never talked away. Only where its provider is gone for ever, an operator
+  // who has seen its absence confirms the deletion.
+  const IntentState state = progress_.intent().state;
+  const bool exists = state == IntentState::kCreated || state == IntentState::kRunning ||
+                      state == IntentState::kCleaning;
+  if (!exists || !options_.provider_gone || is_blank(options_.evidence))
+    return event(EventKind::kEstablishedAbsent, options_.evidence);
+  return event(EventKind::kDeleteConfirmed, "established absent: " + options_.evidence);
 }
 
 Event Reconciliation::event(EventKind kind, std::string evidence) const {

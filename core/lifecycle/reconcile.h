@@ -27,6 +27,7 @@ struct ReconcileOptions {
   std::string name;                        // empty: all
   std::optional<Established> established;  // needs `name` and `evidence`
   std::string evidence;                    // who established it, and what was seen
+  bool provider_gone = false;   // it cannot be loaded: nobody else can settle what is being cleaned
   bool confirmed_only = false;  // leave uncertain creates alone and ask nothing about them
   bool due_only = false;        // leave out what was tried a short while ago (growing pauses)
   bool sweep = false;           // compare with what the provider lists as this host's

@@ -136,7 +136,7 @@ constexpr std::string_view kReconcileFooter = R"(Examples:
   berth reconcile --name berth-0123456789abcdef0123456789abcdef
   berth reconcile --name berth-0123456789abcdef0123456789abcdef \
       --established absent --evidence 'not in the provider console, 29 Nov'
-      for a provider that cannot prove it itself
+      for a provider that cannot prove it itself, or that is not there any more
 
 Says what it did, what it could not do and why, and which resources of this host
 it found that no record knows; those it never deletes. Ends with 1 while

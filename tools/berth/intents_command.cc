@@ -61,8 +61,8 @@ Task<int> show_one(Context& context, Host& host, const std::string& name) {
   const Intent& intent = intents->front();
   if (!context.common.json) co_return to_int(context.console.print(describe(intent, *journal)));
   boost::json::array entries;
-  for (const JournalEntry& entry : *journal) entries.push_back(to_json(entry));
-  boost::json::object document = to_json(intent);
+  for (const JournalEntry& entry : *journal) entries.push_back(cli::to_json(entry));
+  boost::json::object document = cli::to_json(intent);
   document["journal"] = std::move(entries);
   co_return to_int(print_json(context.console, std::move(document)));
 }
@@ -79,7 +79,7 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
   Exit printed = Exit::kSuccess;
   if (context.common.json) {
     boost::json::array items;
-    for (const Intent& intent : *intents) items.push_back(to_json(intent));
+    for (const Intent& intent : *intents) items.push_back(cli::to_json(intent));
     printed = print_json(context.console, boost::json::object{{"intents", std::move(items)}});
   } else if (intents->empty()) {
     context.console.note(options.unresolved ? "nothing is unresolved" : "there are no such intents");

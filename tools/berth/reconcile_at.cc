@@ -43,6 +43,7 @@ Task<Tried<ReconcileReport>> reconcile_at(Host& host, const std::string& id,
   // An operator's word that nothing is there needs no provider, which may be gone for ever.
   if (wanted.established == Established::kAbsent) {
     AbsentProvider absent(id, why);
+    wanted.provider_gone = true;
     LifecycleServices services = host.services_without(absent);
     auto made = co_await reconcile(services, std::move(wanted));
     if (!made) co_return tl::unexpected<Failure>(reconcile_failure(std::move(made).error()));

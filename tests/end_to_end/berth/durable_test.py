@@ -225,6 +225,18 @@ class Established(BerthCase):
         self.berth("reconcile", "--name", name, *self.EVIDENCE, environment=self.removed())
         self.assert_established(name)
 
+    def test_what_could_not_be_deleted_at_a_provider_that_was_removed_is_settled_too(self):
+        self.config({"provider": "reference", "deadlines": {"cleanup": "1s"},
+                     "providers": {"reference": {"config": {"slots": {
+                         "destroy": [{"outcome": "failed_dirty", "code": "internal"}]}}}}})
+        self.program("print(1)", "--call", "lost", expect=cli.INFRASTRUCTURE)
+        intent, = self.unresolved()
+        self.assertEqual(intent["state"], "CLEANING")
+        self.berth("reconcile", "--name", intent["name"], *self.EVIDENCE, expect=1)
+        self.assertEqual(len(self.unresolved()), 1, "its provider is there to delete it")
+        self.berth("reconcile", "--name", intent["name"], *self.EVIDENCE, environment=self.removed())
+        self.assert_established(intent["name"])
+
     def test_evidence_is_required_and_may_not_be_blank(self):
         name = self.lose_a_create()
         self.berth("reconcile", "--name", name, "--established", "absent", expect=cli.USAGE)

@@ -107,6 +107,29 @@ TEST_F(Reconcile, AnOperatorsOutcomeNeedsEvidenceAndIsRecordedWithIt) {
   EXPECT_THAT(story.rows.receipts.at(name).evidence, HasSubstr("the account page lists nothing"));
 }
 
+TEST_F(Reconcile, WhatIsBeingCleanedIsTalkedAwayOnlyWhereItsProviderIsGone) {
+  fault_at(Slot::kDestroy, OpFault::kFailedDirty);
+  const std::string name = story.run(story.call()).intent_name;
+  EXPECT_EQ(state(name), IntentState::kCleaning);
+  ReconcileOptions options;
+  options.name = name;
+  options.established = Established::kAbsent;
+  options.evidence = "the account page lists nothing";
+  EXPECT_EQ(reconcile_all(options).intents[0].result, Settled::kUnresolved);
+  EXPECT_EQ(state(name), IntentState::kCleaning) << "its provider is there to delete it";
+
+  options.provider_gone = true;
+  ReconcileOptions silent = options;
+  silent.evidence = " ";
+  EXPECT_EQ(reconcile_all(silent).intents[0].result, Settled::kUnresolved);
+  EXPECT_EQ(state(name), IntentState::kCleaning);
+  EXPECT_EQ(reconcile_all(options).intents[0].result, Settled::kReleased);
+  EXPECT_EQ(state(name), IntentState::kReleased);
+  EXPECT_EQ(story.rows.journal.back().event, "delete_confirmed");
+  EXPECT_THAT(story.rows.journal.back().evidence, HasSubstr("the account page lists nothing"));
+  EXPECT_EQ(story.rows.receipts.at(name).cost, Money::micros(0));
+}
+
 TEST_F(Reconcile, ALivingHoldersIntentIsNeverTouched) {
   bool running = false;
   story.host(0).provider.on_effect = [&](Slot slot, const std::string&) {
