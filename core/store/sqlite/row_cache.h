@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,7 +52,7 @@ class RowCache {
     intents_.erase(found);
   }
 
-  // Of an (owner, session) joined by session_key; an absent record is cached too.
+  // Of an (owner, session) joined by key_of; an absent record is cached too.
   const std::optional<SessionRecord>* session(std::string_view key) const {
     return find(sessions_, key);
   }
@@ -59,10 +60,28 @@ class RowCache {
     if (sessions_.size() >= kEntriesMax) sessions_.clear();
     sessions_.insert_or_assign(std::move(key), std::move(record));
   }
-  // The length keeps apart what separators could not.
-  static std::string session_key(std::string_view owner, std::string_view session) {
-    std::string key = std::to_string(owner.size());
-    return key.append(":").append(owner).append(session);
+  // Several texts as one. Their lengths keep apart what separators could not.
+  static std::string key_of(std::initializer_list<std::string_view> parts) {
+    std::size_t size = 0;
+    for (const std::string_view part : parts) size += sizeof(std::uint32_t) + part.size();
+    std::string key;
+    key.reserve(size);
+    for (const std::string_view part : parts) {
+      for (std::size_t shift = 0; shift < 32; shift += 8)
+        key += static_cast<char>(part.size() >> shift & 0xff);
+      key += part;
+    }
+    return key;
+  }
+
+  // The number of a row that many intents refer to, of its texts joined by key_of.
+  std::optional<std::int64_t> shared_row(std::string_view key) const {
+    const std::int64_t* const number = find(shared_rows_, key);
+    return number == nullptr ? std::nullopt : std::optional(*number);
+  }
+  void keep_shared_row(std::string key, std::int64_t number) {
+    if (shared_rows_.size() >= kEntriesMax) shared_rows_.clear();
+    shared_rows_.insert_or_assign(std::move(key), number);
   }
 
   // The scope that every open intent of the provider has, when that is known.
@@ -84,6 +103,7 @@ class RowCache {
     intents_.clear();
     sessions_.clear();
     only_scopes_.clear();
+    shared_rows_.clear();
   }
 
  private:
@@ -109,6 +129,7 @@ class RowCache {
   Entry* last_ = nullptr;  // of intents_, found or kept last
   Map<std::optional<SessionRecord>> sessions_;
   Map<Scope> only_scopes_;
+  Map<std::int64_t> shared_rows_;
 };
 
 }  // namespace berth::sqlite

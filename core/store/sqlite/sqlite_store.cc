@@ -8,7 +8,7 @@
 
 #include "core/store/lane.h"
 #include "core/store/sqlite/connection.h"
-#include "core/store/sqlite/new_names.h"
+#include "core/store/sqlite/new_intents.h"
 #include "core/store/sqlite/row_cache.h"
 #include "core/store/sqlite/schema.h"
 #include "core/store/sqlite/transaction.h"
@@ -76,7 +76,7 @@ class Writer {
       return false;
     }
     for (const auto& unit : batch) {
-      SqliteTransaction transaction(*connection_, cache_, &names_, kind);
+      SqliteTransaction transaction(*connection_, cache_, unlisted_, kind);
       unit->status = transaction.run(unit->work);
       // A transaction that SQLite ended is lost for everyone.
       if (connection_->idle() || (transaction.must_roll_back() && kind != kPlain))
@@ -105,14 +105,14 @@ class Writer {
     }
     if (*version != data_version_) {
       cache_.clear();
-      names_.look_again();
+      unlisted_.look_again();
     }
     data_version_ = *version;
     return {};
   }
 
   void commit(Lane::Batch batch) {
-    if (auto listed = names_.list_many(*connection_); !listed) {
+    if (auto listed = unlisted_.list_many(*connection_); !listed) {
       lose(batch, listed);
       return;
     }
@@ -137,7 +137,7 @@ class Writer {
 
   void forget() {
     cache_.clear();
-    names_.clear();
+    unlisted_.clear();
   }
 
   // Nothing of the batch was committed, and that is certain: COMMIT was never asked for.
@@ -186,7 +186,7 @@ class Writer {
   SqliteStoreOptions options_;
   std::unique_ptr<Connection> connection_;
   sqlite::RowCache cache_;
-  sqlite::NewNames names_;
+  sqlite::NewIntents unlisted_;
   std::int64_t data_version_ = 0;
   Tally& tally_;
   std::atomic<bool>& doubtful_;
@@ -204,9 +204,10 @@ class Reader {
  private:
   Status run_one(const UnitOfWork& work) {
     BERTH_CHECK_OK(connection_->run("BEGIN"));
-    // Another snapshot than the last one: nothing is carried over.
+    // Another snapshot than the last one: no row is carried over.
     sqlite::RowCache cache;
-    SqliteTransaction transaction(*connection_, cache, nullptr, SqliteTransaction::Kind::kRead);
+    unlisted_.look_again();
+    SqliteTransaction transaction(*connection_, cache, unlisted_, SqliteTransaction::Kind::kRead);
     Status done = transaction.run(work);
     if (!connection_->idle()) {
       if (auto ended = connection_->run("ROLLBACK"); done && !ended) done = ended;
@@ -219,6 +220,7 @@ class Reader {
   }
 
   std::unique_ptr<Connection> connection_;
+  sqlite::NewIntents unlisted_;
   std::atomic<bool>& doubtful_;
 };
 

@@ -15,18 +15,20 @@ constexpr std::size_t kResultBytesMax = std::size_t{16} << 20;
 // What one list may hold of result documents; beyond it the caller asks for fewer rows or none.
 constexpr std::size_t kListedResultBytesMax = std::size_t{256} << 20;
 
-#define BERTH_INTENT_COLUMNS                                                                      \
-  "seq, name, owner, session, call, turn, provider_id, provider_version, provider_digest, "       \
-  "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, dispatched, "              \
-  "cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, " \
-  "revision"
-#define BERTH_SELECT_INTENT "SELECT " BERTH_INTENT_COLUMNS ", result IS NULL, result FROM intents "
+#define BERTH_INTENT_COLUMNS                                                                   \
+  "i.seq, i.name, i.owner, i.session, i.call, i.turn, p.provider_id, p.provider_version, "     \
+  "p.provider_digest, i.spec_digest, p.scope, i.created_at, h.boot_id, h.host_id, "            \
+  "h.lock_path, i.state, i.dispatched, i.cancel_requested, i.ref, i.result_expired, "          \
+  "i.updated_at, i.cleanup_attempts, i.last_error, i.last_stage, i.revision"
+// CROSS: SQLite keeps the tables in this order, whatever it knows of their sizes.
+#define BERTH_SHARED_ROWS \
+  "CROSS JOIN places p ON p.number = i.place CROSS JOIN holders h ON h.number = i.holder "
 
 // The columns that a call's progress changes, as bind_progress binds them.
 #define BERTH_UPDATE_PROGRESS                                                                    \
-  "UPDATE intents SET boot_id = ?, host_id = ?, lock_path = ?, state = ?, dispatched = ?, "      \
-  "cancel_requested = ?, ref = ?, result_expired = ?, updated_at = ?, cleanup_attempts = ?, "    \
-  "last_error = ?, last_stage = ?, revision = ?, result = ?"
+  "UPDATE intents SET state = ?, dispatched = ?, cancel_requested = ?, ref = ?, "                \
+  "result_expired = ?, updated_at = ?, cleanup_attempts = ?, last_error = ?, last_stage = ?, "   \
+  "revision = ?, result = ?"
 
 Status check_intent(const Intent& intent) {
   for (const auto& [field, value] : intent.scope)
@@ -40,17 +42,16 @@ Status check_intent(const Intent& intent) {
   return {};
 }
 
-// What never changes in a good life; written again only when it did.
+// What never changes in a good life; written again only when it did, as when another host takes over.
 bool same_identity(const Intent& a, const Intent& b) {
   return a.turn == b.turn && a.provider_id == b.provider_id &&
          a.provider_version == b.provider_version && a.provider_digest == b.provider_digest &&
-         a.spec_digest == b.spec_digest && a.scope == b.scope && a.created_at == b.created_at;
+         a.spec_digest == b.spec_digest && a.scope == b.scope && a.created_at == b.created_at &&
+         a.holder == b.holder;
 }
 
 // The columns that a call's progress changes, in the order of both statements below.
 void bind_progress(Statement& statement, const Intent& intent) {
-  statement.text(intent.holder.boot_id).text(intent.holder.host_id);
-  statement.text(intent.holder.lock_path);
   statement.text(stored(intent.state)).integer(std::int64_t{intent.dispatched});
   statement.integer(std::int64_t{intent.cancel_requested}).text(intent.ref);
   statement.integer(std::int64_t{intent.result_expired}).integer(unix_ms(intent.updated_at));
@@ -85,7 +86,7 @@ Status SqliteTransaction::run(const UnitOfWork& work) {
     return done;
   }
   cache_.clear();
-  if (names_ != nullptr) names_->clear();
+  unlisted_.clear();
   must_roll_back_ = !savepoint_ || connection_.idle() || !connection_.run("ROLLBACK TO unit") ||
                     !connection_.run("RELEASE unit");
   return done;
@@ -145,24 +146,27 @@ RowCache::Entry* SqliteTransaction::known(std::string_view name) {
 
 Result<std::optional<std::int64_t>> SqliteTransaction::seq_of(std::string_view name) {
   if (const RowCache::Entry* cached = known(name)) return std::optional(cached->seq);
-  if (names_ != nullptr) {
-    BERTH_TRY(const std::optional<std::int64_t> found, names_->find(connection_, name));
-    if (found) return found;
-    return find_listed(connection_, name);
-  }
-  BERTH_TRY(const std::optional<std::int64_t> found, find_listed(connection_, name));
-  if (found) return found;
-  return find_unlisted(connection_, name);
+  return unlisted_.of_name(connection_, name);
+}
+
+Result<RowCache::Entry> SqliteTransaction::row_of(std::int64_t seq) {
+  BERTH_TRY(Statement find,
+            connection_.use("SELECT " BERTH_INTENT_COLUMNS
+                            ", i.result IS NULL, i.result FROM intents i " BERTH_SHARED_ROWS
+                            "WHERE i.seq = ?"));
+  BERTH_TRY(const bool row, find.integer(seq).step());
+  if (!row)
+    return fail(ErrorKind::kCorrupt,
+                fmt::format("the store {} lists an intent with the number {} and has none",
+                            connection_.path().string(), seq));
+  return entry_row(find);
 }
 
 Result<const RowCache::Entry*> SqliteTransaction::load(std::string_view name) {
   if (const RowCache::Entry* cached = known(name)) return cached;
   BERTH_TRY(const std::optional<std::int64_t> seq, seq_of(name));
   if (!seq) return nullptr;
-  BERTH_TRY(Statement find, connection_.use(BERTH_SELECT_INTENT "WHERE seq = ?"));
-  BERTH_TRY(const bool row, find.integer(*seq).step());
-  if (!row) return nullptr;
-  BERTH_TRY(RowCache::Entry entry, entry_row(find));
+  BERTH_TRY(RowCache::Entry entry, row_of(*seq));
   if (is_worth_caching(entry.intent)) return &cache_.keep(std::move(entry));
   last_ = std::move(entry);
   return &*last_;
@@ -194,11 +198,9 @@ Result<std::optional<Intent>> SqliteTransaction::intent_of_call(const CallKey& k
 }
 
 Result<std::optional<Intent>> SqliteTransaction::find_of_call(const CallKey& key) {
-  BERTH_TRY(Statement find,
-            connection_.use(BERTH_SELECT_INTENT "WHERE owner = ? AND session = ? AND call = ?"));
-  BERTH_TRY(const bool row, find.text(key.owner).text(key.session).text(key.call).step());
-  if (!row) return std::optional<Intent>();
-  BERTH_TRY(RowCache::Entry entry, entry_row(find));
+  BERTH_TRY(const std::optional<std::int64_t> seq, unlisted_.of_call(connection_, key));
+  if (!seq) return std::optional<Intent>();
+  BERTH_TRY(RowCache::Entry entry, row_of(*seq));
   return std::optional<Intent>(std::move(entry.intent));
 }
 
@@ -212,16 +214,14 @@ Result<std::optional<Intent>> SqliteTransaction::find_in_other_scope(std::string
   const Scope* only = cache_.only_scope(provider_id);
   if (only != nullptr && *only == scope) return std::optional<Intent>();
   const std::string text = stored(scope);
-  // Two ranges of an index: one comparison for inequality would read every open intent.
-  for (const Sql sql :
-       {Sql(BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
-                                "AND scope < ? LIMIT 1"),
-        Sql(BERTH_SELECT_INTENT "INDEXED BY intents_open WHERE open = 1 AND provider_id = ? "
-                                "AND scope > ? LIMIT 1")}) {
-    BERTH_TRY(Statement find, connection_.use(sql));
-    BERTH_TRY(const bool row, find.text(provider_id).text(text).step());
-    if (!row) continue;
-    BERTH_TRY(RowCache::Entry entry, entry_row(find));
+  // From the few places of the provider to what is open there: there may be many open intents.
+  BERTH_TRY(Statement find,
+            connection_.use("SELECT i.seq FROM places p CROSS JOIN intents i INDEXED BY "
+                            "intents_open ON i.place = p.number WHERE i.open = 1 AND "
+                            "p.provider_id = ? AND p.scope <> ? LIMIT 1"));
+  BERTH_TRY(const bool row, find.text(provider_id).text(text).step());
+  if (row) {
+    BERTH_TRY(RowCache::Entry entry, row_of(find.next_integer()));
     return std::optional<Intent>(std::move(entry.intent));
   }
   cache_.keep_only_scope(provider_id, scope);
@@ -234,16 +234,17 @@ Result<std::vector<Intent>> SqliteTransaction::intents(const IntentFilter& filte
 
 Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& filter) {
   std::string sql = "SELECT " BERTH_INTENT_COLUMNS;
-  sql += filter.with_results ? ", result IS NULL, result FROM intents " : ", 1, NULL FROM intents ";
+  sql += filter.with_results ? ", i.result IS NULL, i.result" : ", 1, NULL";
+  sql += " FROM intents i ";
   // Few of many are open; left alone, the planner walks the whole table in its order.
   if (filter.unresolved_only && filter.name.empty()) sql += "INDEXED BY intents_open ";
-  sql += "WHERE seq > ?";
-  if (!filter.owner.empty()) sql += " AND owner = ?";
-  if (!filter.session.empty()) sql += " AND session = ?";
-  if (!filter.provider_id.empty()) sql += " AND provider_id = ?";
-  if (!filter.name.empty()) sql += " AND seq = ?";
-  if (filter.unresolved_only) sql += " AND open = 1";
-  sql += " ORDER BY seq LIMIT ?";
+  sql += BERTH_SHARED_ROWS "WHERE i.seq > ?";
+  if (!filter.owner.empty()) sql += " AND i.owner = ?";
+  if (!filter.session.empty()) sql += " AND i.session = ?";
+  if (!filter.provider_id.empty()) sql += " AND p.provider_id = ?";
+  if (!filter.name.empty()) sql += " AND i.seq = ?";
+  if (filter.unresolved_only) sql += " AND i.open = 1";
+  sql += " ORDER BY i.seq LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
     BERTH_TRY(const RowCache::Entry* const last, need(filter.after_name));
@@ -297,25 +298,25 @@ Result<bool> SqliteTransaction::write_intent(const Intent& intent) {
   BERTH_CHECK_OK(check_intent(intent));
   BERTH_TRY(const std::optional<std::int64_t> same_name, seq_of(intent.name));
   if (same_name) return false;
+  BERTH_TRY(const std::optional<std::int64_t> same_call,
+            unlisted_.of_call(connection_, intent.key));
+  if (same_call) return false;
+  BERTH_TRY(const std::int64_t place, place_of(intent));
+  BERTH_TRY(const std::int64_t holder, holder_of(intent));
   BERTH_TRY(
       Statement insert,
-      connection_.use("INSERT INTO intents (name, owner, session, call, turn, provider_id, "
-                      "provider_version, provider_digest, spec_digest, scope, created_at, "
-                      "boot_id, host_id, lock_path, state, dispatched, cancel_requested, ref, "
+      connection_.use("INSERT INTO intents (name, owner, session, call, turn, place, spec_digest, "
+                      "created_at, holder, state, dispatched, cancel_requested, ref, "
                       "result_expired, updated_at, cleanup_attempts, last_error, last_stage, "
-                      "revision, result, open) VALUES "
-                      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
-                      "ON CONFLICT DO NOTHING"));
-  const std::string scope = stored(intent.scope);
+                      "revision, result, open) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   insert.text(intent.name).text(intent.key.owner).text(intent.key.session).text(intent.key.call);
-  insert.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
-  insert.text(intent.provider_digest).text(intent.spec_digest).text(scope);
-  insert.integer(unix_ms(intent.created_at));
+  insert.text(intent.turn).integer(place).text(intent.spec_digest);
+  insert.integer(unix_ms(intent.created_at)).integer(holder);
   bind_progress(insert, intent);
-  BERTH_TRY(const std::int64_t changed, insert.integer(std::int64_t{is_open(intent)}).run());
-  if (changed != 1) return false;
+  BERTH_TRY([[maybe_unused]] const std::int64_t changed,
+            insert.integer(std::int64_t{is_open(intent)}).run());
   const std::int64_t seq = connection_.last_row();
-  if (names_ != nullptr) names_->inserted(intent.name, seq);
+  unlisted_.inserted(intent, seq);
   if (is_worth_caching(intent)) cache_.keep({intent, seq, 0, true});
   if (is_open(intent)) cache_.opened(intent.provider_id, intent.scope);
   return true;
@@ -362,15 +363,14 @@ Status SqliteTransaction::rewrite_intent(const Intent& intent, std::uint64_t exp
 }
 
 Status SqliteTransaction::rewrite_identity(const Intent& intent, std::int64_t seq) {
+  BERTH_TRY(const std::int64_t place, place_of(intent));
+  BERTH_TRY(const std::int64_t holder, holder_of(intent));
   BERTH_TRY(
       Statement update,
-      connection_.use("UPDATE intents SET turn = ?, provider_id = ?, provider_version = ?, "
-                      "provider_digest = ?, spec_digest = ?, scope = ?, created_at = ? WHERE "
-                      "seq = ?"));
-  const std::string scope = stored(intent.scope);
-  update.text(intent.turn).text(intent.provider_id).text(intent.provider_version);
-  update.text(intent.provider_digest).text(intent.spec_digest).text(scope);
-  update.integer(unix_ms(intent.created_at));
+      connection_.use("UPDATE intents SET turn = ?, place = ?, spec_digest = ?, created_at = ?, "
+                      "holder = ? WHERE seq = ?"));
+  update.text(intent.turn).integer(place).text(intent.spec_digest);
+  update.integer(unix_ms(intent.created_at)).integer(holder);
   BERTH_TRY([[maybe_unused]] const std::int64_t changed, update.integer(seq).run());
   return {};
 }
@@ -382,7 +382,7 @@ Result<std::optional<SessionRecord>> SqliteTransaction::session(std::string_view
 
 Result<std::optional<SessionRecord>> SqliteTransaction::find_session(std::string_view owner,
                                                                      std::string_view session) {
-  std::string key = RowCache::session_key(owner, session);
+  std::string key = RowCache::key_of({owner, session});
   if (const std::optional<SessionRecord>* cached = cache_.session(key)) return *cached;
   BERTH_TRY(Statement find,
             connection_.use("SELECT state, updated_at FROM sessions WHERE owner = ? "
@@ -410,7 +410,7 @@ Status SqliteTransaction::write_session(const SessionRecord& session) {
   put.text(session.owner).text(session.session).text(stored(session.state));
   BERTH_TRY([[maybe_unused]] const std::int64_t changed,
             put.integer(unix_ms(session.updated_at)).run());
-  cache_.keep_session(RowCache::session_key(session.owner, session.session), session);
+  cache_.keep_session(RowCache::key_of({session.owner, session.session}), session);
   return {};
 }
 

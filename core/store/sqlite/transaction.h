@@ -11,7 +11,7 @@
 
 #include "core/lifecycle/store.h"
 #include "core/store/sqlite/connection.h"
-#include "core/store/sqlite/new_names.h"
+#include "core/store/sqlite/new_intents.h"
 #include "core/store/sqlite/row_cache.h"
 
 namespace berth::sqlite {
@@ -24,9 +24,9 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
     kPlain,      // whoever opened the transaction rolls it back when a unit that wrote fails
     kSavepoint,  // a savepoint is set before the first write, and undoes this unit alone
   };
-  // `names` is the writer's; without it every name is looked for in the file.
-  SqliteTransaction(Connection& connection, RowCache& cache, NewNames* names, Kind kind)
-      : connection_(connection), cache_(cache), names_(names), kind_(kind) {}
+  // `cache` and `unlisted` are of this connection and know what its open transaction sees.
+  SqliteTransaction(Connection& connection, RowCache& cache, NewIntents& unlisted, Kind kind)
+      : connection_(connection), cache_(cache), unlisted_(unlisted), kind_(kind) {}
 
   // Runs the unit and settles its savepoint. An error of the unit, also one that the work
   // swallowed, leaves nothing of it behind.
@@ -110,7 +110,12 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
   // The same, but kNotFound without one.
   Result<const RowCache::Entry*> need(std::string_view name);
   RowCache::Entry* known(std::string_view name);
+  // The stored intent of that number, read from the file.
+  Result<RowCache::Entry> row_of(std::int64_t seq);
   Result<RowCache::Entry> entry_row(Statement& row);
+  // The numbers of the rows that the intent shares with others; they are made when they are new.
+  Result<std::int64_t> place_of(const Intent& intent);
+  Result<std::int64_t> holder_of(const Intent& intent);
   Result<std::optional<Intent>> find_of_call(const CallKey& key);
   Result<std::optional<Intent>> find_in_other_scope(std::string_view provider_id,
                                                     const Scope& scope);
@@ -138,7 +143,7 @@ class SqliteTransaction final : public Transaction, private LedgerRows, private 
 
   Connection& connection_;
   RowCache& cache_;
-  NewNames* names_;
+  NewIntents& unlisted_;
   Kind kind_;
   bool wrote_ = false;
   bool savepoint_ = false;

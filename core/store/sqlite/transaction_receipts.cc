@@ -9,13 +9,12 @@ namespace berth::sqlite {
 namespace {
 
 // Who and where stand in the intent, which is kept as long as its receipt.
-#define BERTH_RECEIPT_SELECT                                                                    \
-  "SELECT i.name, i.owner, i.session, i.call, i.turn, i.provider_id, i.provider_version, "      \
-  "i.provider_digest, i.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence, " \
-  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "        \
-  "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r JOIN "     \
-  "intents "                                                                                    \
-  "i ON i.seq = r.intent "
+#define BERTH_RECEIPT_SELECT                                                                   \
+  "SELECT i.name, i.owner, i.session, i.call, i.turn, p.provider_id, p.provider_version, "     \
+  "p.provider_digest, p.scope, r.settlement, r.cost, r.recorded_at, r.settled_at, r.evidence," \
+  "r.exit_code, r.cause, r.stdout_bytes, r.stderr_bytes, r.timings, r.provider_cpu_ns, "       \
+  "r.provider_wall_ns, r.provider_memory_peak_bytes, r.provider_cost FROM receipts r "         \
+  "CROSS JOIN intents i ON i.seq = r.intent CROSS JOIN places p ON p.number = i.place "
 
 bool same_call(const Receipt& receipt, const Intent& intent) {
   return receipt.owner == intent.key.owner && receipt.session == intent.key.session &&
@@ -113,7 +112,7 @@ Result<std::vector<Receipt>> SqliteTransaction::list_receipts(const ReceiptFilte
   std::string sql = BERTH_RECEIPT_SELECT "WHERE r.intent > ?";
   if (!filter.owner.empty()) sql += " AND i.owner = ?";
   if (!filter.session.empty()) sql += " AND i.session = ?";
-  if (!filter.provider_id.empty()) sql += " AND i.provider_id = ?";
+  if (!filter.provider_id.empty()) sql += " AND p.provider_id = ?";
   if (!filter.name.empty()) sql += " AND r.intent = ?";
   if (filter.from) sql += " AND r.recorded_at >= ?";
   if (filter.until) sql += " AND r.recorded_at < ?";

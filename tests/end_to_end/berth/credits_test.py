@@ -96,11 +96,12 @@ class Credits(BerthCase):
         self.berth("receipts", "--json")
         database = sqlite3.connect(self.state / "berth.db")
         # A call whose sandbox may still exist, at a provider that is not here now.
+        database.execute("INSERT INTO places VALUES (9, 'gone', '1', 'd', '[]')")
+        database.execute("INSERT INTO holders VALUES (9, '', '', '')")
         database.execute(
-            "INSERT INTO intents (name, owner, session, call, turn, provider_id, provider_version, provider_digest, "
-            "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, open, dispatched, cancel_requested, "
-            "ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, revision) VALUES "
-            "(?, 'ann', 's', 'c', 'c', 'gone', '1', 'd', 's', '[]', 1, '', '', '', 'UNCERTAIN', 1, 1, 0, '', 0, 1, 0, "
+            "INSERT INTO intents (name, owner, session, call, turn, place, spec_digest, created_at, holder, state, "
+            "open, dispatched, cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, "
+            "last_stage, revision) VALUES (?, 'ann', 's', 'c', 'c', 9, 's', 1, 9, 'UNCERTAIN', 1, 1, 0, '', 0, 1, 0, "
             "'lost', 'create', 1)", ("berth-" + "0" * 32,))
         database.execute("INSERT INTO receipts SELECT seq, owner, 'uncertain', NULL, 1764460800000, 1764460800000, "
                          "'lost', NULL, '', 0, 0, '[]', NULL, NULL, NULL, NULL FROM intents")
@@ -169,12 +170,16 @@ class LargeStores(BerthCase):
         """Receipts by the hundred: a store as years of use leave it."""
         self.berth("receipts", "--json")
         database = sqlite3.connect(self.state / "berth.db")
+        database.execute("INSERT INTO places VALUES (9, 'local', '1', 'd', '[]')")
+        database.execute("INSERT INTO holders VALUES (9, '', '', '')")
         database.executemany(
-            "INSERT INTO intents (name, owner, session, call, turn, provider_id, provider_version, provider_digest, "
-            "spec_digest, scope, created_at, boot_id, host_id, lock_path, state, open, dispatched, cancel_requested, "
-            "ref, result_expired, updated_at, cleanup_attempts, last_error, last_stage, revision) VALUES "
-            "(?, 'ann', 's', ?, 't', 'local', '1', 'd', 's', '[]', 0, '', '', '', 'RELEASED', 0, 1, 0, '', 0, 0, 0, "
+            "INSERT INTO intents (name, owner, session, call, turn, place, spec_digest, created_at, holder, state, "
+            "open, dispatched, cancel_requested, ref, result_expired, updated_at, cleanup_attempts, last_error, "
+            "last_stage, revision) VALUES (?, 'ann', 's', ?, 't', 9, 's', 0, 9, 'RELEASED', 0, 1, 0, '', 0, 0, 0, "
             "'', '', 1)", ((f"berth-{i:032x}", str(i)) for i in range(self.COUNT)))
+        database.execute("INSERT INTO intent_names SELECT name, seq FROM intents ORDER BY name")
+        database.execute("INSERT INTO intent_calls SELECT owner, session, call, seq FROM intents ORDER BY 1, 2, 3")
+        database.execute("UPDATE marks SET value = (SELECT max(seq) FROM intents) WHERE name = 'listed_to'")
         database.execute(
             "INSERT INTO receipts SELECT seq, owner, 'completed', 50000, 1764460800000 + seq * 60000, 0, 'evidence', "
             "0, 'exited', 1, 2, '[[\"run\",3]]', NULL, NULL, NULL, NULL FROM intents")
