@@ -1,7 +1,9 @@
 #include "core/store/sqlite/gathered_log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstring>
@@ -10,6 +12,9 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
+#include <utility>
+
+#include "core/os/fd.h"
 
 namespace berth::sqlite {
 namespace {
@@ -24,6 +29,10 @@ struct Log {
   std::unique_ptr<char[]> gathered;  // made at the first write
   sqlite3_int64 at = 0;              // where in the log it belongs
   sqlite3_int64 size = 0;
+  // Of the same file, to write and flush at once; not valid where SQLite does all flushing. SQLite
+  // holds no POSIX lock on a log, so that closing this drops none.
+  os::Fd own;
+  bool flush_all = true;  // something is not flushed that is not here, or the log is new
 };
 
 Log& log(sqlite3_file* file) { return *reinterpret_cast<Log*>(file); }
@@ -39,6 +48,26 @@ int hand_on(sqlite3_file* file) {
   const int code = real(file)->pMethods->xWrite(real(file), self.gathered.get(),
                                                 static_cast<int>(self.size), self.at);
   self.size = 0;
+  self.flush_all = true;
+  return code;
+}
+
+// False: SQLite has to do it. Writing everything again does no harm.
+bool write_and_flush(Log& self) {
+  if (!self.own.valid() || self.size == 0 || self.flush_all) return false;
+  const iovec piece{self.gathered.get(), static_cast<std::size_t>(self.size)};
+  if (::pwritev2(self.own.get(), &piece, 1, self.at, RWF_DSYNC) != self.size) return false;
+  self.size = 0;
+  return true;
+}
+
+int on_sync(sqlite3_file* file, int flags) {
+  Log& self = log(file);
+  if (write_and_flush(self)) return SQLITE_OK;
+  if (const int code = hand_on(file); code != SQLITE_OK) return code;
+  const int code = real(file)->pMethods->xSync(real(file), flags);
+  // The folder that names a new log was flushed with it.
+  if (code == SQLITE_OK) self.flush_all = false;
   return code;
 }
 
@@ -52,6 +81,7 @@ int on_write(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 at) 
     self.gathered.reset(new (std::nothrow) char[kGatheredBytesMax]);
   if (self.gathered == nullptr || bytes > kGatheredBytesMax) {
     self.at = at + bytes;
+    self.flush_all = true;
     return real(file)->pMethods->xWrite(real(file), from, bytes, at);
   }
   std::memcpy(self.gathered.get() + self.size, from, static_cast<std::size_t>(bytes));
@@ -86,7 +116,7 @@ constexpr Methods kMethods = {
     .xRead = after_writing<&Methods::xRead>,
     .xWrite = on_write,
     .xTruncate = after_writing<&Methods::xTruncate>,
-    .xSync = after_writing<&Methods::xSync>,
+    .xSync = on_sync,
     .xFileSize = after_writing<&Methods::xFileSize>,
     .xLock = pass_on<&Methods::xLock>,
     .xUnlock = pass_on<&Methods::xUnlock>,
@@ -106,6 +136,7 @@ constexpr Methods kMethods = {
 struct Layer {
   sqlite3_vfs vfs;
   sqlite3_vfs* beneath;
+  bool flushes;  // beneath is the system's own
 };
 static_assert(std::is_standard_layout_v<Layer>);
 
@@ -115,8 +146,10 @@ int on_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, i
   file->pMethods = nullptr;
   const int code = beneath->xOpen(beneath, name, real(file), flags, out_flags);
   if (real(file)->pMethods == nullptr) return code;
-  new (file) Log{};
+  Log* const made = new (file) Log{};
   file->pMethods = &kMethods;
+  if (code != SQLITE_OK || !reinterpret_cast<Layer*>(vfs)->flushes) return code;
+  if (auto own = os::open_file(name, O_WRONLY)) made->own = std::move(*own);
   return code;
 }
 
@@ -147,7 +180,7 @@ Result<std::string> gathered_log_vfs(const std::string& beneath) {
                 fmt::format("SQLite has no VFS with the name '{}'", beneath));
   Layers::Named& made = all.by_beneath[beneath];
   made.name = fmt::format("berth-{}", under->zName);
-  made.layer = {*under, under};
+  made.layer = {*under, under, beneath.empty()};
   made.layer.vfs.pNext = nullptr;
   made.layer.vfs.zName = made.name.c_str();
   made.layer.vfs.szOsFile = static_cast<int>(sizeof(Log)) + under->szOsFile;

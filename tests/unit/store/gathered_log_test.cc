@@ -3,7 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "core/store/sqlite/connection.h"
@@ -21,9 +26,9 @@ class GatheredLog : public ::testing::Test {
  protected:
   std::filesystem::path path() const { return folder_ / "berth.db"; }
 
-  // Over a VFS that counts.
-  std::unique_ptr<Connection> open() {
-    auto connection = Connection::open({.path = path(), .vfs = FaultVfs::name()});
+  // Over a VFS that counts, or one by its name.
+  std::unique_ptr<Connection> open(const std::string& vfs = FaultVfs::name()) {
+    auto connection = Connection::open({.path = path(), .vfs = vfs});
     EXPECT_TRUE(connection) << connection.error().message();
     EXPECT_TRUE((*connection)->use_wal(true));
     EXPECT_TRUE((*connection)->script("CREATE TABLE pages (id INTEGER PRIMARY KEY, body BLOB)"));
@@ -106,6 +111,60 @@ TEST_F(GatheredLog, OfATransactionThatIsRolledBackLeavesNothing) {
   ASSERT_TRUE(connection->script("BEGIN;" + insert(300) + "ROLLBACK;BEGIN;" + insert(2) + "COMMIT"));
   EXPECT_EQ(number(*connection, "SELECT count(*) FROM pages"), 2);
   EXPECT_EQ(asked_by_another("SELECT count(*) FROM pages"), "2");
+  EXPECT_EQ(asked_by_another("PRAGMA integrity_check"), "ok");
+}
+
+// Over the system's own VFS: written and flushed at once where that can be.
+class OwnFlush : public GatheredLog {
+ protected:
+  std::unique_ptr<Connection> connection = open("");
+};
+
+TEST_F(OwnFlush, ShowsEveryCommitToOthersAtOnceWhateverItsSize) {
+  ASSERT_TRUE(connection->script("PRAGMA synchronous=FULL;PRAGMA cache_size=10"));
+  int rows = 0;
+  for (const int count : {1, 3, 40, 2, 300, 1, 1, 25}) {
+    ASSERT_TRUE(connection->script("BEGIN;" + insert(count) + "COMMIT"));
+    rows += count;
+    EXPECT_EQ(asked_by_another("SELECT count(*) FROM pages"), std::to_string(rows));
+  }
+  EXPECT_EQ(asked_by_another("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(OwnFlush, StandsWhenTheLogStartsOverAndAnotherConnectionWrites) {
+  for (int round = 1; round <= 6; ++round) {
+    ASSERT_TRUE(connection->script("BEGIN;" + insert(5) + "COMMIT"));
+    EXPECT_EQ(asked_by_another((insert(5) + "SELECT count(*) FROM pages").c_str()),
+              std::to_string(10 * round));
+    if (round % 2 == 0) connection->checkpoint(true);
+    connection->fill_log_ahead(1, 4096);
+  }
+  EXPECT_EQ(number(*connection, "SELECT count(*) FROM pages"), 60);
+  EXPECT_EQ(asked_by_another("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(OwnFlush, ThatTheKernelRefusesFailsTheCommitAndNothingOfItIsThere) {
+  ASSERT_TRUE(connection->script(insert(3)));
+  // SQLite does not live through a fork with a file open.
+  connection.reset();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto own = Connection::open({.path = path()});
+    const bool ready = own && (*own)->use_wal(false) &&
+                       (*own)->script("UPDATE pages SET body = zeroblob(10) WHERE id = 1");
+    if (!ready) ::_exit(2);
+    // A log that may not become longer stands for a full disk.
+    const rlim_t size = std::filesystem::file_size(path().string() + "-wal") + 5000;
+    const rlimit limit{size, size};
+    ::signal(SIGXFSZ, SIG_IGN);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+    ::_exit((*own)->script("BEGIN;" + insert(20) + "COMMIT") ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(asked_by_another("SELECT count(*) FROM pages WHERE id > 1 OR body = zeroblob(10)"), "3");
+  EXPECT_EQ(asked_by_another((insert(2) + "SELECT count(*) FROM pages").c_str()), "5");
   EXPECT_EQ(asked_by_another("PRAGMA integrity_check"), "ok");
 }
 
