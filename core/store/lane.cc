@@ -151,8 +151,11 @@ void Lane::serve() {
   HaltPoll patience;
   for (;;) {
     std::vector<std::unique_ptr<Pending>> batch;
-    const bool awake = patience.ready_soon(
-        [this] { return queue_->woken.exchange(false, std::memory_order_acquire); });
+    // Looked at before it is taken, so that looking leaves it where it is set.
+    const bool awake = patience.ready_soon([this] {
+      return queue_->woken.load(std::memory_order_relaxed) &&
+             queue_->woken.exchange(false, std::memory_order_acquire);
+    });
     {
       std::unique_lock lock(queue_->mutex);
       queue_->filled.wait(lock, [this] { return queue_->ending || !queue_->units.empty(); });
