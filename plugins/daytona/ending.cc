@@ -77,6 +77,19 @@ Awaitable<Lifecycle::End> Lifecycle::end(AsyncOperation& operation, Sandbox sand
   }
 }
 
+// That there is none is an answer that may be ten seconds old; a deletion is never answered from
+// memory. Gives back what it met all the same.
+Awaitable<std::optional<Sandbox>> Lifecycle::delete_unseen(AsyncOperation& operation,
+                                                           std::string id_or_name) {
+  const Url url = api_.sandbox(id_or_name);
+  const Answer answer =
+      co_await api_.call(Method::kDelete, url, kNoBody, until(operation, kCallPatience));
+  if (answer.status == 404 && answer.body.is_object()) co_return std::nullopt;
+  const auto met = answer.ok() ? sandbox_of(answer.body) : std::nullopt;
+  if (met) co_return met;
+  throw Failure::uncertain(answer.ok() ? Code::kInternal : code_of(answer), sentence(answer));
+}
+
 Awaitable<std::optional<Sandbox>> Lifecycle::left_of(AsyncOperation& operation, std::string name,
                                                      std::string ref) {
   const Look seen = co_await look(operation, ref.empty() ? name : ref);
@@ -84,6 +97,8 @@ Awaitable<std::optional<Sandbox>> Lifecycle::left_of(AsyncOperation& operation, 
   if (seen.kind == Look::Kind::kUnknown)
     throw Failure::uncertain(seen.code,
                              "it could not be found out whether " + name + " exists: " + seen.why);
+  if (const auto unseen = co_await delete_unseen(operation, ref.empty() ? name : ref))
+    co_return unseen;
   if (!ref.empty()) co_return std::nullopt;
   // The name of one that is being destroyed is free already; its label still says what it was. The
   // list is only where ids come from: it is late in both directions.

@@ -47,6 +47,8 @@ class Lifecycle {
   };
   Awaitable<End> end(AsyncOperation& operation, Sandbox sandbox, Clock::time_point give_up);
   Awaitable<std::string> request_deletion(AsyncOperation& operation, std::string id, int attempt);
+  Awaitable<std::optional<Sandbox>> delete_unseen(AsyncOperation& operation,
+                                                  std::string id_or_name);
   // The sandbox that is left of a name; nothing when there is established to be none.
   Awaitable<std::optional<Sandbox>> left_of(AsyncOperation& operation, std::string name,
                                             std::string ref);

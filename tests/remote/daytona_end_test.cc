@@ -19,6 +19,19 @@ TEST_F(DaytonaEnd, GoneMeansThatTheIdIsNotFoundAnyMore) {
   EXPECT_EQ(standin().machines(), 0);
 }
 
+// The service answers from memory for ten seconds, and that something is not there as well.
+TEST_F(DaytonaEnd, OneThatALookDoesNotSeeIsDeletedAllTheSame) {
+  DaytonaHost host(standin());
+  for (const bool by_name : {false, true}) {
+    standin().clear();
+    standin().fault(R"({"endpoint":"POST /sandbox","do":"hide","looks":1})");
+    const std::string wanted = name(), ref = create(host, wanted);
+    const auto ended = seen(host->destroy(wanted, by_name ? std::string() : ref));
+    EXPECT_TRUE(ended.done()) << ended.message;
+    EXPECT_EQ(standin().machines(), 0);
+  }
+}
+
 TEST_F(DaytonaEnd, OneThatStaysIsNotDoneAndIsTriedAgain) {
   DaytonaHost host(standin());
   const std::string wanted = name(), ref = create(host, wanted);

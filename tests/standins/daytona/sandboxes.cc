@@ -1,4 +1,5 @@
 // Making, finding and removing sandboxes.
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/json/parse.hpp>
@@ -240,9 +241,14 @@ Task<Response> Daytona::list(Call& call) {
   co_return json_answer(200, body);
 }
 
+// Only what looks at one is answered from memory; a deletion finds what there is.
 Task<Response> Daytona::remove(Call& call) {
-  const SandboxPointer sandbox = find(call.parameters[0]);
-  if (sandbox->gone()) throw Refused{404, "Sandbox with ID or name " + call.parameters[0] + " not found"};
+  const std::string& wanted = call.parameters[0];
+  const auto found = std::find_if(in_order_.begin(), in_order_.end(), [&](const SandboxPointer& one) {
+    return !one->gone() && (one->id == wanted || one->name == wanted);
+  });
+  if (found == in_order_.end()) throw Refused{404, "Sandbox with ID or name " + wanted + " not found"};
+  const SandboxPointer sandbox = *found;
   if (sandbox->desired == "destroyed") throw Refused{409, "Sandbox state change in progress"};
   if (sandbox->state == "creating" || sandbox->state == "starting" || sandbox->state == "stopping") {
     throw Refused{409, "Sandbox is not in a valid state to be destroyed"};
