@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-ExecutionFailure::Kind kind_of(const CallEnd& end, bool program_ended) {
+ExecutionFailure::Kind kind_of(const CallEnd& end) {
   switch (end.status) {
     case CallEnd::Status::kCancelled: return ExecutionFailure::Kind::kCancelled;
     case CallEnd::Status::kRefused: return ExecutionFailure::Kind::kRefused;
@@ -21,8 +21,7 @@ ExecutionFailure::Kind kind_of(const CallEnd& end, bool program_ended) {
     case CallEnd::Status::kCompleted:
     case CallEnd::Status::kInfrastructureError: break;
   }
-  // After the program's end only the cleanup can run out of time.
-  const bool late = end.error && end.error->kind() == ErrorKind::kTimeout && !program_ended;
+  const bool late = end.error && end.error->kind() == ErrorKind::kTimeout;
   return late ? ExecutionFailure::Kind::kDeadline : ExecutionFailure::Kind::kInfrastructure;
 }
 
@@ -71,9 +70,8 @@ void repeat_to(ExecutionObserver* observer, const ExecutionResult& result) {
 
 ExecutionResult assemble(CallEnd end, Program& program, ExecutionObserver* observer) {
   ExecutionResult result = end.replayed ? replayed_result(end) : program.take_result();
-  const bool program_ended = result.cause != Cause::kUnknown && result.cause != Cause::kCancelled;
   if (end.status != CallEnd::Status::kCompleted) {
-    set_failure(result, kind_of(end, program_ended), std::move(end.message));
+    set_failure(result, kind_of(end), std::move(end.message));
   }
   if (!end.replayed || result.failure || !end.document) {
     result.message = compose_message(result, program.request());

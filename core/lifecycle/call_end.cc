@@ -127,7 +127,8 @@ Task<CallEnd> Call::retain_cleaning(std::vector<Event> events) {
       "cleaned by `berth reconcile --name {}`",
       name_, to_human(services_.limits.cleanup_budget), describe(deleted_.outcome), name_);
   if (!kept) co_return retained(kept.error(), message);
-  CallEnd end = ended(CallEnd::Status::kInfrastructureError, ErrorKind::kTimeout, message);
+  // The time of the cleanup is not that of the call, and it is not over with it.
+  CallEnd end = ended(CallEnd::Status::kInfrastructureError, ErrorKind::kUnavailable, message);
   end.receipt = progress_->receipt();
   co_return end;
 }

@@ -140,6 +140,20 @@ TEST_F(ExecuteStory, TheApplicationDeadlineIsAnInfrastructureError) {
   EXPECT_EQ(result.receipt->cost, Money());
 }
 
+TEST_F(ExecuteStory, ACleanupThatIsNotConfirmedIsNoDeadlineHoweverTheProgramEnded) {
+  for (const OpFault of_run : {OpFault::kNone, OpFault::kLostDone}) {
+    harness.host().provider.fault = [of_run](Slot at, const std::string&) {
+      return at == Slot::kDestroy ? OpFault::kFailedDirty : at == Slot::kRun ? of_run : OpFault::kNone;
+    };
+    ExecutionRequest wanted = request();
+    wanted.key.call = "call-" + std::to_string(static_cast<int>(of_run));
+    const ExecutionResult result = execute(wanted);
+    ASSERT_TRUE(result.failure);
+    EXPECT_EQ(result.failure->kind, ExecutionFailure::Kind::kInfrastructure) << result.message;
+    EXPECT_EQ(result.receipt->cost, Money());
+  }
+}
+
 TEST_F(ExecuteStory, ACancelledRunSaysSo) {
   fail_at(Slot::kRun, OpFault::kHang);
   harness.host().provider.on_effect = [this](Slot slot, const std::string&) {

@@ -201,6 +201,7 @@ TEST_F(WithSandbox, FailedDeletionRetainsTheIntentAndHidesAGoodResult) {
   const Instant began = story.world.now;
   const CallEnd end = story.run(story.call());
   EXPECT_EQ(end.status, Status::kInfrastructureError);
+  EXPECT_EQ(end.error->kind(), ErrorKind::kUnavailable) << "no deadline of the call has passed";
   EXPECT_FALSE(end.document);
   EXPECT_THAT(end.message, HasSubstr("berth reconcile --name " + end.intent_name));
   EXPECT_LE(story.world.now - began, std::chrono::seconds(30));
