@@ -91,8 +91,8 @@ struct CountsBackwards : Twin {
 // Looks at the beginning of an id only.
 struct AnswersAlmost : Twin {
   const void* get_extension(berth_str id) override {
-    static constexpr std::uint32_t kTable[2] = {sizeof kTable, 0};
-    return text(id).starts_with("berth.files/1x") ? kTable : Twin::get_extension(id);
+    static constexpr std::uint32_t kAlmostTable[2] = {sizeof kAlmostTable, 0};
+    return text(id).starts_with("berth.files/1x") ? kAlmostTable : Twin::get_extension(id);
   }
 };
 
