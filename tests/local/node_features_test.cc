@@ -16,8 +16,11 @@ constexpr std::pair<const char*, const char*> kFeatures[] = {
     {"timers and promises", R"js(
       const { setTimeout: pause } = require("timers/promises");
       let ticks = 0;
-      const interval = setInterval(() => { if (++ticks === 3) clearInterval(interval); }, 2);
-      pause(30).then(() => { if (ticks === 3) console.log("fine"); });)js"},
+      const interval = setInterval(() => {
+        if (++ticks < 3) return;
+        clearInterval(interval);
+        pause(30).then(() => { if (ticks === 3) console.log("fine"); });
+      }, 2);)js"},
     {"files and the thread pool", R"js(
       const fs = require("fs"), crypto = require("crypto"), dns = require("dns");
       (async () => {

@@ -72,6 +72,16 @@ TEST(NodeTemplate, AProgramEndsAsItWould) {
            "process.on('SIGTERM', () => { console.log('told'); process.exit(3); });"
            " setTimeout(() => process.kill(process.pid, 'SIGTERM'), 1); setInterval(() => {}, 1000)",
            "process.reallyExit(6)",
+           "process.exitCode = 300",
+           "process.emit('exit', 5); console.log('still here')",
+           "process.on('exit', () => { (async () => { await 1; console.log('later'); process.exitCode = 3; })(); })",
+           "process.on('exit', () => { process.nextTick(() => console.log('never')); setTimeout(() => {}, 1e6); })",
+           "const { emit } = process; process.emit = function (...all) { console.log('heard', all);"
+           " return Reflect.apply(emit, this, all); }",
+           "console.log(Object.hasOwn(process, 'emit'), process.listenerCount('exit'), process.emit.name)",
+           "const { Worker } = require('worker_threads');"
+           " const w = new Worker('setInterval(() => {}, 1000)', { eval: true });"
+           " w.on('online', () => { w.unref(); console.log('left running'); process.exitCode = 8; })",
            "require('fs').writeSync(1, 'x'.repeat(100)); process.exit(2)",
            "const a = new Array(2e5).fill('line').join('\\n'); process.stdout.write(a); process.exitCode = 4",
            "require('./missing')",

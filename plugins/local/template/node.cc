@@ -32,6 +32,7 @@
 #include "template/fork.h"
 #include "template/node_api.h"
 #include "template/sleepers.h"
+#include "template/touched.h"
 
 #ifndef MADV_DOFORK
 #define MADV_DOFORK 11
@@ -58,6 +59,7 @@ struct State {
   Own own[kAboveKept];
   std::size_t own_count;
   const char* problem;
+  int code = -1;  // what the program ends with, once that is known
 };
 
 State state;
@@ -289,8 +291,17 @@ napi_value serve(napi_env env, napi_callback_info info) {
   if (!numbers(env, info, &control, 1)) return fail(env, "serve(control)");
   if (!prepare()) return fail(env, state.problem);
   serve_forks(control, Keeps::kOwn);
+  touch(has_time() ? Pace::kUnhurried : Pace::kHurried);
   if (!renew()) _exit(1);
   return nullptr;
+}
+
+// learn(): 1 in a copy, which is to run a program that does nothing; here 0, when that has ended.
+napi_value learn(napi_env env, napi_callback_info) {
+  if (!prepare()) return fail(env, state.problem);
+  const bool copy = learn_touched();
+  if (copy && !renew()) _exit(1);
+  return number(env, copy ? 1 : 0);
 }
 
 // isAsked(): whether the command is there already, as 0 or 1.
@@ -323,6 +334,24 @@ napi_value become(napi_env env, napi_callback_info) {
   return number(env, getpid());
 }
 
+// endWith(code): the program has ended so, but for what others still have to clean up.
+napi_value end_with(napi_env env, napi_callback_info info) {
+  std::int32_t code = 0;
+  if (numbers(env, info, &code, 1)) state.code = code & 0xFF;
+  return nullptr;
+}
+
+[[noreturn]] void end(int code) {
+  std::fflush(nullptr);
+  tell_touched();
+  _exit(code);
+}
+
+// The first to be registered is the last to be called.
+void end_after_all_others(void*) {
+  if (in_fork() && state.code >= 0) end(state.code);
+}
+
 }  // namespace
 }  // namespace berth::local
 
@@ -332,8 +361,7 @@ extern "C" {
 BERTH_EXPORT void exit(int code) noexcept {
   using namespace berth::local;
   if (!in_fork()) reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "exit"))(code);
-  std::fflush(nullptr);
-  _exit(code);
+  end(code);
 }
 
 BERTH_EXPORT napi_value napi_register_module_v1(napi_env env, napi_value exports) {
@@ -344,8 +372,10 @@ BERTH_EXPORT napi_value napi_register_module_v1(napi_env env, napi_value exports
   };
   constexpr Function kFunctions[] = {{"pipe", make_pipe}, {"tryFork", try_fork}, {"ended", ended},
                                      {"serve", serve},    {"isAsked", is_asked}, {"take", take},
-                                     {"execute", execute}, {"become", become}};
+                                     {"execute", execute}, {"become", become},
+                                     {"learn", learn},    {"endWith", end_with}};
   if (napi_get_uv_event_loop(env, &state.loop) != 0) return nullptr;
+  if (napi_add_env_cleanup_hook(env, end_after_all_others, nullptr) != 0) return nullptr;
   for (const Function& function : kFunctions) {
     napi_value made = nullptr;
     napi_create_function(env, function.name, std::strlen(function.name), function.call, nullptr, &made);

@@ -15,6 +15,7 @@ const { Console } = require("node:console");
 const { Writable } = require("node:stream");
 
 const FOLDER = __dirname;
+const FIRST = "/tmp/berth-first";
 // Those this has been tried with. What another one keeps to itself nobody knows.
 const KNOWN_MAJORS = [20, 22, 24, 26];
 const MODULES = ["assert", "async_hooks", "buffer", "child_process", "events", "fs/promises", "http", "https",
@@ -148,6 +149,7 @@ function become(command, place, pid) {
   }
   newRandom();
   newOrigin();
+  endAtOnce();
   for (const name of Object.keys(require.cache)) delete require.cache[name];
   delete process.mainModule;
   return program;
@@ -164,6 +166,28 @@ function newOrigin() {
   });
 }
 
+// Node takes its heap apart at the end of a program, which in a fork copies what it shares. When all that a
+// program may still do has been done, the addon ends the process instead, and has to know with which code.
+// The end is seen by Node's own look at `process.emit`; what listeners leave for later is done by then.
+function endAtOnce() {
+  const kind = Object.getPrototypeOf(process);
+  const above = Object.getPrototypeOf(kind);
+  const own = { writable: true, enumerable: true, configurable: true };
+  async function tell() {
+    for (let turn = 0; turn < 3; turn++) await undefined;
+    native.endWith(Number(process.exitCode ?? 0) | 0);
+  }
+  Object.defineProperty(kind, "emit", {
+    configurable: true,
+    enumerable: false,
+    get() {
+      if (this === process && process._exiting) tell();
+      return Reflect.get(above, "emit", this);
+    },
+    set(value) { Object.defineProperty(this, "emit", { value, ...own }); },
+  });
+}
+
 // Runs a program as Node does, from a place like Node's own so that stack traces end as ever.
 function runner(program) {
   const run = "Module.runMain(program)";
@@ -172,6 +196,16 @@ function runner(program) {
   options.lineOffset = line - 1;
   options.columnOffset = column - 1 - run.indexOf("runMain");
   return vm.compileFunction(run, ["Module", "program"], options).bind(undefined, Module, program);
+}
+
+// A copy of the template runs a program that does nothing and tells what it touched. True in that copy.
+function learn() {
+  fs.mkdirSync(FIRST, { recursive: true });
+  fs.writeFileSync(`${FIRST}/main.cjs`, "console.log(1);\n");
+  collect();
+  const copy = native.learn() === 1;
+  if (!copy) fs.rmSync(FIRST, { recursive: true });
+  return copy;
 }
 
 function start() {
@@ -186,6 +220,10 @@ function start() {
   const { _handle: handle } = new net.Socket({ fd: end, readable: true, writable: false });
   if (typeof handle?.close !== "function") throw new Error("it has no handles to close");
   if (!tryForks()) return;
+  if (learn()) {
+    handle.close(runner(become({ folder: FIRST, arguments: [process.argv0, "main.cjs"] }, 1, process.pid)));
+    return;
+  }
   collect();
   native.serve(CONTROL);
   const command = native.take();

@@ -29,6 +29,7 @@ napi_status napi_create_array(napi_env, napi_value*);
 napi_status napi_set_element(napi_env, napi_value array, std::uint32_t index, napi_value);
 napi_status napi_create_object(napi_env, napi_value*);
 napi_status napi_throw_error(napi_env, const char* code, const char* message);
+napi_status napi_add_env_cleanup_hook(napi_env, void (*)(void*), void*);  // of version 3
 napi_status napi_get_uv_event_loop(napi_env, uv_loop_s**);  // of version 2
 
 int uv_loop_fork(uv_loop_s*);
