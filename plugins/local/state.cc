@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <charconv>
 #include <memory>
+#include <utility>
 
 #include "berth/abi.h"
 #include "berth/outcome.hpp"
@@ -155,6 +156,15 @@ StateStore::StateStore(std::string folder)
   installation_id_ = *id;
 }
 
+StateStore::~StateStore() {
+  {
+    const std::lock_guard<std::mutex> lock(graves_mutex_);
+    closing_ = true;
+  }
+  grave_dug_.notify_all();
+  if (digger_.joinable()) digger_.join();
+}
+
 std::string StateStore::path_of(std::string_view name) const {
   return allocations_ + "/" + std::string(name);
 }
@@ -272,7 +282,29 @@ void StateStore::retire(std::string_view name) {
     unlink(grave.c_str());
     return;
   }
-  remove_folder(grave);
+  bury(grave);
+}
+
+void StateStore::bury(std::string grave) {
+  {
+    const std::lock_guard<std::mutex> lock(graves_mutex_);
+    if (!digger_.joinable()) digger_ = std::thread([this] { serve_graves(); });
+    graves_.push_back(std::move(grave));
+  }
+  grave_dug_.notify_one();
+}
+
+// Until there is nothing left to remove and nobody who would bring more.
+void StateStore::serve_graves() {
+  std::unique_lock<std::mutex> lock(graves_mutex_);
+  while (true) {
+    grave_dug_.wait(lock, [this] { return closing_ || !graves_.empty(); });
+    const std::vector<std::string> graves = std::exchange(graves_, {});
+    if (graves.empty()) return;
+    lock.unlock();
+    for (const std::string& grave : graves) remove_folder(grave);
+    lock.lock();
+  }
 }
 
 void StateStore::remove(std::string_view name) { remove_folder(path_of(name)); }

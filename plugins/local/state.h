@@ -19,11 +19,14 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "fd.h"
@@ -63,6 +66,10 @@ class StateStore {
  public:
   // Makes the folders. Throws Failure when the state cannot be kept there.
   explicit StateStore(std::string folder);
+  ~StateStore();
+
+  StateStore(const StateStore&) = delete;
+  StateStore& operator=(const StateStore&) = delete;
 
   // Nothing when the name is taken; slot() says by what. Throws Failure (rejected) when the record
   // cannot be written.
@@ -83,7 +90,8 @@ class StateStore {
   bool fence(std::string_view name);
 
   // The allocation is gone: a tombstone takes its place. Also when it already had. Throws Failure
-  // (failed_dirty) when that cannot be written.
+  // (failed_dirty) when that cannot be written. Its folder has no name any more then, and its files are
+  // removed a moment later, or by the next provider of this state.
   void retire(std::string_view name);
 
   // The record goes and the name is free again: nobody was ever told of it.
@@ -103,10 +111,20 @@ class StateStore {
  private:
   std::string path_of(std::string_view name) const;
   void remove_folder(const std::string& path) const;
+  void bury(std::string grave);
+  void serve_graves();
 
   std::string folder_;
   std::string allocations_;
   std::string installation_id_;
+
+  // Folders without a name, to be removed by a thread of their own: a busy disk makes each file of one take
+  // milliseconds, which nobody has to wait for.
+  std::mutex graves_mutex_;
+  std::condition_variable grave_dug_;
+  std::vector<std::string> graves_;
+  bool closing_ = false;
+  std::thread digger_;
 };
 
 // Names are made by the host: letters, digits and dashes, at most BERTH_NAME_MAX_BYTES.

@@ -80,19 +80,39 @@ TEST_F(LocalState, TheLockTellsWhoLives) {
 }
 
 TEST_F(LocalState, ANameIsTakenOnceWhateverIsThere) {
-  StateStore store(folder_);
-  EXPECT_TRUE(store.claim(record("one")));
-  EXPECT_FALSE(store.claim(record("one")));
-  EXPECT_FALSE(store.fence("one"));
-  EXPECT_TRUE(store.fence("two"));
-  EXPECT_TRUE(store.fence("two"));
-  EXPECT_FALSE(store.claim(record("two")));
-  store.retire("one");
-  EXPECT_EQ(store.slot("one"), Slot::kTombstone);
-  EXPECT_FALSE(store.claim(record("one")));
-  EXPECT_TRUE(store.names().empty());
+  {
+    StateStore store(folder_);
+    EXPECT_TRUE(store.claim(record("one")));
+    EXPECT_FALSE(store.claim(record("one")));
+    EXPECT_FALSE(store.fence("one"));
+    EXPECT_TRUE(store.fence("two"));
+    EXPECT_TRUE(store.fence("two"));
+    EXPECT_FALSE(store.claim(record("two")));
+    store.retire("one");
+    EXPECT_EQ(store.slot("one"), Slot::kTombstone);
+    EXPECT_FALSE(store.claim(record("one")));
+    EXPECT_TRUE(store.names().empty());
+  }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/allocations"), {}), 2)
       << "two tombstones and no draft";
+}
+
+// Whoever retires does not wait for the disk, and nothing is forgotten all the same.
+TEST_F(LocalState, WhatIsRetiredLeavesNothingBehindOnceItsStoreIsClosed) {
+  constexpr int kNames = 50;
+  {
+    StateStore store(folder_);
+    for (int i = 0; i < kNames; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      ASSERT_TRUE(store.claim(record(name)));
+      store.retire(name);
+      EXPECT_EQ(store.slot(name), Slot::kTombstone);
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/allocations")) {
+    EXPECT_TRUE(entry.is_regular_file()) << entry.path();
+    EXPECT_NE(entry.path().filename().string().front(), '.') << entry.path();
+  }
 }
 
 TEST_F(LocalState, RetiringWhatIsNotThereOrRetiredChangesNothing) {
