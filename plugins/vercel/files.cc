@@ -206,7 +206,8 @@ Awaitable<Answer> Files::put_part(AsyncOperation& operation, std::string session
 Awaitable<Files::Described> Files::describe(AsyncOperation& operation, std::string session,
                                             std::string path, std::uint64_t bytes_max) {
   const std::string script =
-      "[ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; stat -L -c '%s %a' -- \"$1\"";
+      "[ -h \"$1\" ] && exit 45; [ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; "
+      "stat -c '%s %a' -- \"$1\"";
   std::vector<std::string> arguments{path};
   const Said said = co_await commands_.shell(operation, session, script, arguments);
   if (said.exit_code == kNoSuchFile)
