@@ -62,7 +62,6 @@ TEST_F(ProviderTest, InputArrivesWholeAndInOrderThoughAnswersAreLost) {
   // A program need not take it.
   request.argv = {"true"};
   EXPECT_TRUE(host().run(ref, request).done());
-  EXPECT_EQ(shell(ref, "ls -A /tmp").out, "");
 }
 
 TEST_F(ProviderTest, AProgramRunsBeforeItsInputHasEnded) {
