@@ -30,8 +30,9 @@ struct Lane::Queue {
   std::condition_variable filled;
   std::deque<std::unique_ptr<Pending>> units;
   bool ending = false;
-  // Set by wake(), so that a thread that has not gone to sleep yet sees it without the lock.
-  std::atomic<bool> woken{false};
+  // Set by wake(), so that a thread that has not gone to sleep yet sees it without the lock. Alone in
+  // its cache line: whoever looks at it all the time would take the line from those who queue.
+  alignas(64) std::atomic<bool> woken{false};
 
   void wake() {
     woken.store(true, std::memory_order_release);

@@ -23,6 +23,10 @@ namespace {
 // its os_unix.c), and a larger piece would save next to nothing.
 constexpr sqlite3_int64 kGatheredBytesMax = sqlite3_int64{120} << 10;
 
+// What is written and flushed at once. Measured on ext4, one call in place of two saves 8 us of 190 for
+// up to four pages, nothing for eight, and with more it takes longer than the two.
+constexpr sqlite3_int64 kFlushedAtOnceMax = sqlite3_int64{24} << 10;
+
 // SQLite allocates it with the real file right behind.
 struct Log {
   sqlite3_file base;
@@ -54,7 +58,8 @@ int hand_on(sqlite3_file* file) {
 
 // False: SQLite has to do it. Writing everything again does no harm.
 bool write_and_flush(Log& self) {
-  if (!self.own.valid() || self.size == 0 || self.flush_all) return false;
+  if (!self.own.valid() || self.flush_all) return false;
+  if (self.size == 0 || self.size > kFlushedAtOnceMax) return false;
   const iovec piece{self.gathered.get(), static_cast<std::size_t>(self.size)};
   if (::pwritev2(self.own.get(), &piece, 1, self.at, RWF_DSYNC) != self.size) return false;
   self.size = 0;

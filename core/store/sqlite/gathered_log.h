@@ -6,9 +6,9 @@
 // The log is always flushed before SQLite shows a commit to others (synchronous=FULL), hence nobody
 // is pointed to bytes that are only here.
 //
-// Over the system's own VFS, a flush of what is all still here is one call to the kernel that writes
-// and flushes (RWF_DSYNC: it returns when the data, and what is needed to find it again, are on the
-// disk) in place of two; the kernel's work is the same. A log that has just been made, what was
+// Over the system's own VFS, a flush of a few pages that are all still here is one call to the kernel
+// that writes and flushes (RWF_DSYNC: it returns when the data, and what is needed to find it again,
+// are on the disk) in place of two. A log that has just been made, more than a few pages, what was
 // handed on before the flush, and whatever that call refuses are flushed by SQLite.
 #ifndef BERTH_CORE_STORE_SQLITE_GATHERED_LOG_H_
 #define BERTH_CORE_STORE_SQLITE_GATHERED_LOG_H_
