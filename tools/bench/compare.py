@@ -19,11 +19,12 @@ import burst_rows
 import command_rows
 import library_rows
 import machine
+import remote_rows
 import single_rows
 from harness import Bench, NotMeasured, Progress, ended_by_signal
 from report import Row, show
 
-MEASUREMENTS = [measurement for module in (library_rows, command_rows, single_rows, alive_rows, burst_rows)
+MEASUREMENTS = [measurement for module in (library_rows, command_rows, single_rows, alive_rows, burst_rows, remote_rows)
                 for measurement in module.MEASUREMENTS]
 
 
