@@ -84,15 +84,23 @@ COMMANDS = {"daytona": daytona_commands, "vercel": vercel_commands}
 STREAMS = {"daytona": daytona_streams, "vercel": vercel_streams}
 
 
+def tests_of(build):
+    """The folder of a build that has the tests: this one's, or the one tools/test makes."""
+    for one in (build, build.parent / "dev"):
+        if (one / "tests/standin").exists():
+            return one / "tests"
+    raise NotMeasured("no stand-in is built; tools/test builds it")
+
+
 class Service:
     """A stand-in for one measurement."""
 
     def __init__(self, bench, service, faults):
-        self.bench, self.service = bench, service
+        self.bench, self.service, self.tests = bench, service, tests_of(bench.build)
         folder = bench.folder / f"{service}-{len(list(bench.folder.iterdir()))}"
         (folder / "service").mkdir(parents=True)
         self.folder = folder
-        self.stand_in = StandIn(str(bench.build / "tests/standin"), service, str(folder / "service"))
+        self.stand_in = StandIn(str(self.tests / "standin"), service, str(folder / "service"))
         self.stand_in.faults(*faults)
 
     def __enter__(self):
@@ -108,7 +116,7 @@ class Service:
         return json.loads(harness.run(command, 300, env={**os.environ, **KEYS}))
 
     def theirs(self, commands):
-        modules = self.bench.build / "tests/standins/clients"
+        modules = self.tests / "standins/clients"
         if not (modules / "node_modules").exists():
             raise NotMeasured("the services' own clients are not installed; ctest -R standins.install_clients does it")
         command = ["node", str(Path(__file__).with_name("clients.mjs")), str(modules), self.service, self.stand_in.url,
