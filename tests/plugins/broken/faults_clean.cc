@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "tests/plugins/broken/twin.h"
 
@@ -85,7 +87,7 @@ struct TrustsTheRequest : Twin {
   }
 };
 
-// Takes the first eight for all there are.
+// Takes the first eight for all there are, unless it is plain that there are many.
 struct StopsAtEight : Twin {
   std::set<berth_op> lists;
   void list_owned(berth_op op, berth_str tag, berth_str cursor) override {
@@ -95,11 +97,36 @@ struct StopsAtEight : Twin {
   void op_complete(berth_op op, const berth_outcome* outcome) override {
     if (lists.erase(op) == 0 || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
     berth_list_result result = *static_cast<const berth_list_result*>(outcome->result);
-    if (result.item_count > 8) {
+    if (result.item_count > 8 && result.item_count <= 16) {
       result.item_count = 8;
       result.complete = 1;
       result.next_cursor = {nullptr, 0};
     }
+    berth_outcome changed = *outcome;
+    changed.result = &result;
+    Twin::op_complete(op, &changed);
+  }
+};
+
+// Pages of twenty, of which the next begins one too late. Where they all fit on one, nothing shows.
+struct LosesOneBetweenPages : Twin {
+  static constexpr std::uint64_t kPageItems = 20;
+  std::map<berth_op, std::uint64_t> lists;
+  void list_owned(berth_op op, berth_str tag, berth_str cursor) override {
+    lists[op] = cursor.len == 0 ? 0 : std::stoull(text(cursor));
+    Twin::list_owned(op, tag, berth_str{nullptr, 0});
+  }
+  void op_complete(berth_op op, const berth_outcome* outcome) override {
+    const auto asked = lists.extract(op);
+    if (asked.empty() || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    berth_list_result result = *static_cast<const berth_list_result*>(outcome->result);
+    const std::uint64_t begin = std::min(asked.mapped(), result.item_count);
+    const std::uint64_t end = std::min(begin + kPageItems, result.item_count);
+    const std::string next = std::to_string(end + 1);
+    result.complete = end == result.item_count ? 1 : 0;
+    result.items += begin;
+    result.item_count = end - begin;
+    result.next_cursor = result.complete == 1 ? berth_str{nullptr, 0} : text(next);
     berth_outcome changed = *outcome;
     changed.result = &result;
     Twin::op_complete(op, &changed);
@@ -112,7 +139,7 @@ const Faults& clean_faults() {
   static const Faults* const all = new Faults{
       {"CLEAN-001", &make<DestroyLies>},      {"CLEAN-002", &make<KnowsOnlyItsOwn>},
       {"CLEAN-003", &make<SparesTheBusy>},    {"CLEAN-004", &make<TrustsTheRequest>},
-      {"CLEAN-005", &make<StopsAtEight>},
+      {"CLEAN-005", &make<StopsAtEight>},     {"CLEAN-101", &make<LosesOneBetweenPages>},
   };
   return *all;
 }
