@@ -7,7 +7,6 @@
 #include <link.h>
 
 #include <boost/dll/shared_library.hpp>
-#include <memory>
 
 namespace berth::os {
 namespace {
@@ -31,10 +30,10 @@ int visit(dl_phdr_info* info, std::size_t, void* user) {
 
 Result<SharedLibrary> SharedLibrary::load_descriptor(int fd) {
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
-  auto library = std::make_unique<boost::dll::shared_library>();
+  boost::dll::shared_library library;
   boost::dll::fs::error_code code;
   ::dlerror();
-  library->load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  library.load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (code) {
     const char* why = ::dlerror();
     std::string text = why != nullptr ? why : code.message();
@@ -42,9 +41,10 @@ Result<SharedLibrary> SharedLibrary::load_descriptor(int fd) {
     if (const std::string prefix = path + ": "; text.starts_with(prefix)) text.erase(0, prefix.size());
     return fail(ErrorKind::kRefused, fmt::format("the dynamic linker refuses it: {}", text));
   }
-  void* native = library->native();
+  // A second reference, which nobody gives back: the library stays when the first one ends with this function.
+  void* const native = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   link_map* map = nullptr;
-  if (::dlinfo(native, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr)
+  if (native == nullptr || ::dlinfo(native, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr)
     return fail(ErrorKind::kInternal, "the dynamic linker does not say where the library lies");
   Lookup lookup{map->l_name, map, {}, false};
   ::dl_iterate_phdr(&visit, &lookup);
@@ -56,12 +56,12 @@ Result<SharedLibrary> SharedLibrary::load_descriptor(int fd) {
     const std::uintptr_t begin = map->l_addr + header->p_vaddr;
     result.segments_.push_back({begin, begin + header->p_memsz, (header->p_flags & PF_X) != 0});
   }
-  result.handle_ = library.release();
+  result.handle_ = native;
   return result;
 }
 
 void* SharedLibrary::symbol(const char* name) const {
-  return ::dlsym(static_cast<boost::dll::shared_library*>(handle_)->native(), name);
+  return ::dlsym(handle_, name);
 }
 
 bool SharedLibrary::contains(const void* address, std::uint64_t size) const {
