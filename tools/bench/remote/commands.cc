@@ -19,7 +19,7 @@
 namespace berth::bench {
 namespace {
 
-constexpr std::chrono::minutes kPatience{5};
+constexpr std::chrono::minutes kCommandPatience{5};
 
 // Of all threads, in user and in kernel mode.
 Duration processor_time() {
@@ -42,7 +42,7 @@ std::uint64_t number_in(const char* path, std::string_view name) {
 Task<Status> run_one(Provider& provider, const std::string& ref, OutputSink& sink) {
   Command command;
   command.argv = {"true"};
-  OperationContext context{.deadline = now() + kPatience};
+  OperationContext context{.deadline = now() + kCommandPatience};
   const auto answer = co_await provider.run(std::move(context), ref, std::move(command), sink);
   if (answer.outcome.done() && answer.value.exit_code == 0) co_return Status{};
   co_return fail(ErrorKind::kInternal, "a command is not done: " + answer.outcome.message);
