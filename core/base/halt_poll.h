@@ -8,10 +8,6 @@
 // while waits end within that, halved with each wait that does not. The bound is 400 us, twice the
 // kernel's default, so that a commit to a common disk (100-250 us) is within it.
 //
-// Between two looks the processor is offered to whoever else wants it, but only every few
-// microseconds: the call into the kernel takes longer than what it delays (1.5 us where Berth was
-// measured).
-//
 // One thread at a time. A machine of one processor never looks: what is waited for needs it.
 #ifndef BERTH_CORE_BASE_HALT_POLL_H_
 #define BERTH_CORE_BASE_HALT_POLL_H_
@@ -30,18 +26,12 @@ class HaltPoll {
   template <class Ready>
   bool ready_soon(Ready ready) {
     begun_ = std::chrono::steady_clock::now();
-    Instant offered = begun_;
-    for (;;) {
+    do {
       if (ready()) return true;
-      const Instant now = std::chrono::steady_clock::now();
-      if (now - begun_ >= moment_) return false;
-      if (now - offered >= kOfferEvery) {
-        std::this_thread::yield();
-        offered = now;
-      } else {
-        rest();
-      }
-    }
+      // Whoever else wants this processor has it meanwhile.
+      std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() - begun_ < moment_);
+    return false;
   }
 
   // After the sleep that followed.
@@ -56,16 +46,6 @@ class HaltPoll {
   Duration moment() const { return moment_; }
 
  private:
-  // Lets the other thread of the same core work, and the look that ends the wait come in order.
-  static void rest() {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
-  static constexpr Duration kOfferEvery = std::chrono::microseconds(5);
   static constexpr Duration kStart = std::chrono::microseconds(50);
   static constexpr Duration kMax = std::chrono::microseconds(400);
 
