@@ -187,8 +187,8 @@ Settlement Reconciliation::settlement() const {
 Event Reconciliation::established_event() const {
   if (*options_.established == Established::kPresent)
     return event(EventKind::kEstablishedPresent, options_.evidence);
-  // What is known to exist is deleted, never talked away. Only where its provider is gone for ever, an operator
-  // who has seen its absence confirms the deletion.
+  // What is known to exist is deleted, never talked away. Only where its provider cannot be loaded, an
+  // operator who has seen its absence confirms the deletion.
   const IntentState state = progress_.intent().state;
   const bool exists = state == IntentState::kCreated || state == IntentState::kRunning ||
                       state == IntentState::kCleaning;

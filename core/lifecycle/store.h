@@ -92,7 +92,7 @@ class Transaction {
   // Only from unknown cost to known, once; anything else is kConflict.
   virtual Status settle_receipt(const Receipt& receipt) = 0;
 
-  // Whose application's new calls went to which provider, last; nothing: it has made none.
+  // The provider that the application's new calls went to last; nothing: it has made none.
   virtual Result<std::optional<std::string>> selection(std::string_view application) = 0;
   virtual Status put_selection(std::string_view application, std::string_view provider_id) = 0;
 

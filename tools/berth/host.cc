@@ -32,7 +32,6 @@ Tried<Settings> read_settings(const Context& context) {
   if (!application) return failed(Exit::kConfiguration, std::move(application).error());
   if (*application) {
     settings->provider = (*application)->provider;
-    settings->selects_provider = true;
     settings->selected_by = (*application)->file;
   }
   return std::move(*settings);

@@ -36,8 +36,8 @@ namespace berth::cli {
 struct Settings {
   std::filesystem::path file;  // empty: none was read
   std::string provider = "local";
-  bool selects_provider = false;      // it was named, here or by berth.json
-  std::filesystem::path selected_by;  // in which file; empty: in none
+  bool selects_provider = false;      // the document names it
+  std::filesystem::path selected_by;  // the file that names it, this one or berth.json; empty: none
   Money price = Money::micros(50'000);
   LimitOptions limits;              // what a run gets when its command line says nothing
   std::optional<Duration> timeout;
