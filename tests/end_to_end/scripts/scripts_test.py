@@ -51,6 +51,7 @@ class ScriptTest(unittest.TestCase):
         for name in ("tools/run", "tools/test", "tools/packages.sh", "tools/packages.txt",
                      "tools/bench/run", ".ci/run"):
             shutil.copy(SOURCE / name, self.root / name)
+        shutil.copytree(SOURCE / "tests/live", self.root / "tests/live")
         for name in ORDINARY:
             os.symlink(shutil.which(name, path="/usr/bin:/bin"), self.fake / "bin" / name)
         for name, body in FAKES.items():
@@ -82,10 +83,10 @@ class ScriptTest(unittest.TestCase):
         self.set("installed", "".join(f"{name}\n" for name in names if name not in but))
         self.set("known", str(len(names)))
 
-    def run_script(self, *words, stdin="", cwd=None):
+    def run_script(self, *words, stdin="", cwd=None, **environment):
         return subprocess.run([str(self.root / words[0]), *words[1:]], cwd=cwd or self.top,
                               input=stdin, capture_output=True, text=True, timeout=60,
-                              env={"PATH": str(self.fake / "bin"), "FAKE": str(self.fake)})
+                              env={"PATH": str(self.fake / "bin"), "FAKE": str(self.fake), **environment})
 
 
 class Packages(ScriptTest):
@@ -164,6 +165,24 @@ class Packages(ScriptTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("not a Debian system", done.stderr)
         self.assertIn("libboost1.81-dev", done.stderr)
+
+
+class Live(ScriptTest):
+    def test_without_credentials_nothing_is_built_and_it_says_which(self):
+        done = self.run_script("tests/live/run", "daytona")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("DAYTONA_API_KEY + DAYTONA_ORGANIZATION_ID", done.stdout)
+        self.assertEqual(self.calls(), [])
+
+    def test_with_credentials_it_builds_what_it_needs_and_asks_the_service(self):
+        # Nobody listens there.
+        done = self.run_script("tests/live/run", "daytona", "--api-url", "https://127.0.0.1:1/api",
+                               DAYTONA_API_KEY="dtn_secret", DAYTONA_ORGANIZATION_ID="org")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nothing was made", done.stdout)
+        self.assertNotIn("dtn_secret", done.stdout + done.stderr)
+        [built] = [call for call in self.calls() if call.startswith("ninja")]
+        self.assertTrue(built.endswith("build/release berth_run berth_daytona berth_vercel"), built)
 
 
 class Run(ScriptTest):
