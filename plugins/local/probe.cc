@@ -11,19 +11,27 @@
 namespace berth::local {
 namespace {
 
-// Says one line per thing it finds: "name=detail", or "name=" when it is not there.
+// Says one line per thing it finds: "name=detail", or "name=" when it is not there. A version is read off the name
+// of a package's folder of metadata: the module that reads what is in it takes longer to import than Python to start.
 constexpr char kPythonQuestions[] = R"(
-import importlib.metadata as metadata, importlib.util as util, glob, platform
-print("python3=" + platform.python_version())
-for name in ("matplotlib", "pandas", "numpy", "sympy", "yfinance"):
-    found = util.find_spec(name) is not None
-    try:
-        version = metadata.version(name) if found else ""
-    except metadata.PackageNotFoundError:
-        version = "present"
-    print(name + "=" + version)
-fonts = glob.glob("/usr/share/fonts/**/*.[ot]t[fc]", recursive=True)
-cjk = [f for f in fonts if "CJK" in f or "wqy" in f or "DroidSansFallback" in f]
+import importlib.util as util, os, sys
+def names_in(folder):
+    try: return os.listdir(folder)
+    except OSError: return ()
+def version_of(package):
+    for folder in sys.path:
+        for name in names_in(folder):
+            parts, end = os.path.splitext(name)
+            parts = parts.split("-")
+            if end in (".dist-info", ".egg-info") and len(parts) > 1 and parts[0].lower() == package:
+                return parts[1]
+    return "present"
+print("python3=" + sys.version.split()[0])
+for package in ("matplotlib", "pandas", "numpy", "sympy", "yfinance"):
+    print(package + "=" + (version_of(package) if util.find_spec(package) else ""))
+fonts = [name for _, _, names in os.walk("/usr/share/fonts") for name in names
+         if name.endswith((".otf", ".otc", ".ttf", ".ttc"))]
+cjk = [name for name in fonts if "CJK" in name or "wqy" in name or "DroidSansFallback" in name]
 print("fonts=" + (str(len(fonts)) + " files, with Chinese, Japanese and Korean" if cjk else ""))
 )";
 
