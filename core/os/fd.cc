@@ -42,21 +42,49 @@ Status write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-Result<std::string> read_all(int fd, std::size_t bytes_max, std::string_view what) {
-  std::string bytes;
+namespace {
+
+// Hands every piece that is read of `fd` to `take`, which says whether it could be used.
+template <typename Take>
+Status for_each_piece(int fd, std::size_t bytes_max, std::string_view what, Take take) {
   std::array<char, 65536> chunk;
+  std::size_t bytes = 0;
   for (;;) {
     const ssize_t got = ::read(fd, chunk.data(), chunk.size());
     if (got < 0) {
       if (errno == EINTR) continue;
       return fail(os_error(errno, fmt::format("cannot read {}", what)));
     }
-    if (got == 0) return bytes;
-    bytes.append(chunk.data(), static_cast<std::size_t>(got));
-    if (bytes.size() > bytes_max)
+    if (got == 0) return {};
+    bytes += static_cast<std::size_t>(got);
+    if (bytes > bytes_max)
       return fail(ErrorKind::kLimit,
                   fmt::format("{} has more than the {} bytes that are read of it", what, bytes_max));
+    BERTH_CHECK_OK(take(std::string_view(chunk.data(), static_cast<std::size_t>(got))));
   }
+}
+
+Result<Fd> memory_file(std::string_view name) {
+  Fd fd(::memfd_create(std::string(name).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return fail(os_error(errno, "cannot make a memory file"));
+  return fd;
+}
+
+Status seal(const Fd& fd) {
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail(os_error(errno, "cannot seal a memory file"));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_all(int fd, std::size_t bytes_max, std::string_view what) {
+  std::string bytes;
+  BERTH_CHECK_OK(for_each_piece(fd, bytes_max, what, [&bytes](std::string_view piece) -> Status {
+    bytes += piece;
+    return {};
+  }));
+  return bytes;
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t bytes_max) {
@@ -91,12 +119,18 @@ Status replace_file(const std::filesystem::path& path, std::string_view bytes, u
 }
 
 Result<Fd> sealed_memfd(std::string_view name, std::string_view bytes) {
-  Fd fd(::memfd_create(std::string(name).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return fail(os_error(errno, "cannot make a memory file"));
+  BERTH_TRY(Fd fd, memory_file(name));
   BERTH_CHECK_OK(write_all(fd.get(), bytes));
-  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return fail(os_error(errno, "cannot seal a memory file"));
+  BERTH_CHECK_OK(seal(fd));
   return fd;
+}
+
+Result<Fd> sealed_copy(std::string_view name, int fd, std::size_t bytes_max, std::string_view what) {
+  BERTH_TRY(Fd copy, memory_file(name));
+  BERTH_CHECK_OK(for_each_piece(fd, bytes_max, what,
+                                [&copy](std::string_view piece) { return write_all(copy.get(), piece); }));
+  BERTH_CHECK_OK(seal(copy));
+  return copy;
 }
 
 }  // namespace berth::os

@@ -47,6 +47,9 @@ Status replace_file(const std::filesystem::path& path, std::string_view bytes, u
 
 // A sealed memfd with these bytes: no one can change it any more.
 Result<Fd> sealed_memfd(std::string_view name, std::string_view bytes);
+// The same with all that is left to read of `fd`, piece by piece: what is copied is never in this process's memory
+// whole. At most `bytes_max`, as for read_all(); `what` names the source.
+Result<Fd> sealed_copy(std::string_view name, int fd, std::size_t bytes_max, std::string_view what);
 
 }  // namespace berth::os
 

@@ -253,9 +253,7 @@ os::Fd seal_copy(const std::filesystem::path& path, Inspection& inspection) {
                                : fmt::format("at most {} bytes are read", kProviderBytesMax));
     return {};
   }
-  auto bytes = os::read_all(file.get(), kProviderBytesMax, path.string());
-  auto memory = bytes ? os::sealed_memfd("berth-provider", *bytes)
-                      : Result<os::Fd>(fail(bytes.error()));
+  auto memory = os::sealed_copy("berth-provider", file.get(), kProviderBytesMax, path.string());
   if (!memory) {
     inspector.refuse(clause::kFile, "", memory.error().message(), "try again; check memory and disk");
     return {};

@@ -149,5 +149,27 @@ TEST_F(FdTest, ASealedMemoryFileCannotBeChanged) {
   EXPECT_STREQ(text, "bytes");
 }
 
+TEST_F(FdTest, ASealedCopyIsWholeAndCannotBeChanged) {
+  std::string bytes;
+  for (int i = 0; bytes.size() < 200'000; ++i) bytes += std::to_string(i);
+  ASSERT_TRUE(replace_file(folder_ / "whole", bytes, 0600).has_value());
+  const Fd file = open_file(folder_ / "whole", O_RDONLY).value();
+  const Fd copy = sealed_copy("plugin", file.get(), bytes.size(), "the file").value();
+  std::string read(bytes.size() + 1, '\0');
+  ASSERT_EQ(::pread(copy.get(), read.data(), read.size(), 0), static_cast<ssize_t>(bytes.size()));
+  read.pop_back();
+  EXPECT_EQ(read, bytes);
+  EXPECT_LT(::pwrite(copy.get(), "x", 1, 0), 0);
+  EXPECT_NE(::ftruncate(copy.get(), 1), 0);
+}
+
+TEST_F(FdTest, ASealedCopyOfMoreThanItMayReadIsAnErrorThatNamesTheSource) {
+  const Fd zero = open_file("/dev/zero", O_RDONLY).value();
+  const auto copy = sealed_copy("plugin", zero.get(), 1 << 20, "the source");
+  ASSERT_FALSE(copy.has_value());
+  EXPECT_EQ(copy.error().kind(), ErrorKind::kLimit);
+  EXPECT_EQ(copy.error().message(), "the source has more than the 1048576 bytes that are read of it");
+}
+
 }  // namespace
 }  // namespace berth::os
