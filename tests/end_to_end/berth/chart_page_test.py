@@ -5,14 +5,13 @@ import json
 import re
 import shutil
 import struct
-import subprocess
 import zlib
 from pathlib import Path
 
 import cli
+from browser import Browser
 from cli import BerthCase
 
-BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 EVIL = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">{a|b}&amp;"
 COLOURS = ("#2f6fb2", "#d9772b", "#3a9a5c")
 
@@ -57,24 +56,23 @@ def pixels(path):
 
 
 class ChartPage(BerthCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
     def save(self, chart, name="chart.py"):
         self.program(f"chart = {chart!r}", name=name)
         return self.work / name.replace(".py", "-1.html")
 
-    def open(self, page, *more):
-        self.assertTrue(BROWSER, "no chromium here to open the page with: install chromium-headless-shell")
-        done = subprocess.run([BROWSER, "--no-sandbox", "--headless", "--disable-gpu", "--enable-logging=stderr",
-                               "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self.folder}/browser",
-                               "--virtual-time-budget=5000", "--window-size=900,520", *more, page.as_uri()],
-                              capture_output=True, text=True, timeout=cli.TIMEOUT_SECONDS)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-        self.assertEqual(said, [], "the page complains")
-        return done.stdout
+    def open(self, page, screenshot=None):
+        text, complaints = self.browser.open(page.as_uri(), screenshot)
+        self.assertEqual(complaints, [], "the page complains")
+        return text
 
     def drawn(self, chart):
         """The picture elements of the opened page: (whole document, attributes of each path or circle)."""
-        text = self.open(self.save(chart), "--dump-dom")
+        text = self.open(self.save(chart))
         self.assertIn(f'data-drawn="{chart["type"]}"', text)
         picture = text[text.index("<svg"):text.index("</svg>")]
         return text, re.findall(r"<(?:path|circle|rect) [^>]*>", picture)
@@ -100,7 +98,7 @@ class ChartPage(BerthCase):
         page = self.work / "chart-1.html"
         self.program("nan = float('nan')\nchart = " + repr({"type": "scatter", "elements": [{"label": "a", "points": points}]}),
                      name="chart.py")
-        text = self.open(page, "--dump-dom")
+        text = self.open(page)
         picture = re.findall(r"<(?:path|circle) [^>]*>", text[text.index("<svg"):text.index("</svg>")])
         # One more is the legend's.
         self.assertEqual(len(self.marks(picture, COLOURS[0], "fill")), count + 1)
@@ -130,7 +128,7 @@ class ChartPage(BerthCase):
             with self.subTest(kind=kind):
                 chart = {"type": kind, "title": EVIL, "x_label": EVIL, "y_label": EVIL, "elements": elements}
                 page = self.save(chart, name=f"{kind}.py")
-                text = self.open(page, "--dump-dom")
+                text = self.open(page)
                 shown = re.search(r'<h1 id="title">(.*?)</h1>', text, re.DOTALL).group(1)
                 self.assertEqual(html.unescape(shown), EVIL)
                 bare = re.sub(r"(<script[^>]*>).*?</script>", r"\1", text, flags=re.DOTALL)
@@ -146,7 +144,7 @@ class ChartPage(BerthCase):
         page, = self.work.glob("*.html")
         text = page.read_text()
         self.assertEqual(html.unescape(re.search(r"<title>(.*?)</title>", text).group(1)), EVIL)
-        self.open(page, "--dump-dom")
+        self.open(page)
 
     def test_the_page_names_no_address_and_allows_no_other_script(self):
         text = self.save({"type": "bar", "elements": [{"label": "a", "value": 1}]}).read_text()
@@ -160,14 +158,14 @@ class ChartPage(BerthCase):
         page = self.save({"type": "bar", "elements": [{"label": "a", "value": 1}]})
         page.write_text(page.read_text().replace("</body>", "<script>document.title='broken'</script></body>"))
         with self.assertRaisesRegex(AssertionError, "the page complains"):
-            self.open(page, "--dump-dom")
+            self.open(page)
 
     def test_thousands_of_points_are_painted(self):
         code = ("import math\nchart = {'type': 'scatter', 'elements': [{'label': 'a', 'points': "
                 "[[i, math.sin(i / 300)] for i in range(20_000)]}]}")
         self.program(code, name="many.py")
         picture = self.folder / "screen.png"
-        self.open(self.work / "many-1.html", f"--screenshot={picture}")
+        self.open(self.work / "many-1.html", picture)
         blue = tuple(int(COLOURS[0][i:i + 2], 16) for i in (1, 3, 5))
         close = sum(count for colour, count in pixels(picture).items()
                     if all(abs(a - b) < 48 for a, b in zip(colour, blue)))
