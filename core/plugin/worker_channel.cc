@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
@@ -18,7 +20,6 @@
 namespace berth::plugin {
 namespace {
 
-constexpr std::size_t kInboxBytes = 262144;
 constexpr std::size_t kLineBytesMax = 4096;
 constexpr std::size_t kPrintedLinesMax = 20;
 constexpr std::uint32_t kPrintedLinesPerSecond = 500;
@@ -50,7 +51,7 @@ Result<std::shared_ptr<WorkerChannel>> WorkerChannel::launch(boost::asio::any_io
                                                  std::move(printing.read_end));
   channel->outbox_ = encode_hello(plan.hello);
   channel->queued_bytes_ = channel->outbox_.size();
-  channel->watch_socket();
+  channel->begin_receiving();
   channel->watch_process();
   channel->watch_printing();
   channel->flush();
@@ -63,7 +64,7 @@ std::shared_ptr<WorkerChannel> WorkerChannel::over(boost::asio::any_io_executor 
                                                  os::Fd());
   channel->outbox_ = std::move(hello);
   channel->queued_bytes_ = channel->outbox_.size();
-  channel->watch_socket();
+  channel->begin_receiving();
   channel->flush();
   return channel;
 }
@@ -75,13 +76,15 @@ WorkerChannel::WorkerChannel(boost::asio::any_io_executor executor, std::optiona
       socket_(executor, socket.release()),
       printing_(executor),
       process_watch_(executor),
+      looks_(boost::asio::use_service<LoopLooks>(
+          boost::asio::query(executor, boost::asio::execution::context))),
       inbox_(kInboxBytes),
       print_limit_(kPrintedLinesPerSecond) {
   if (printing.valid()) printing_.assign(printing.release());
   if (process_) process_watch_.assign(duplicate(process_->pidfd()));
 }
 
-WorkerChannel::~WorkerChannel() = default;
+WorkerChannel::~WorkerChannel() { looks_.remove(*this); }
 
 void WorkerChannel::set_listener(ChannelListener* listener) {
   listener_ = listener;
@@ -93,6 +96,7 @@ void WorkerChannel::set_listener(ChannelListener* listener) {
 void WorkerChannel::start(OpId op, Request request) {
   const std::string frame = encode_start(op, request);
   unsent_.emplace_back(op, queued_bytes_);
+  ++expected_;
   outbox_ += frame;
   queued_bytes_ += frame.size();
 }
@@ -157,127 +161,6 @@ void WorkerChannel::watch_writable() {
 bool WorkerChannel::delivered(OpId op) const {
   return std::none_of(unsent_.begin(), unsent_.end(),
                       [&](const auto& entry) { return entry.first == op; });
-}
-
-void WorkerChannel::watch_socket() {
-  socket_.async_wait(Descriptor::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       if (!error) self->on_readable();
-                     });
-}
-
-void WorkerChannel::on_readable() {
-  if (dead_) return;
-  // At most a few buffers in a row, so that one provider's output does not starve the loop.
-  for (int turns = 0; turns < 4 && !dead_; ++turns) {
-    const std::size_t before = inbox_end_ - inbox_begin_;
-    if (!receive()) return broken("its socket ended");
-    const std::size_t got = inbox_end_ - inbox_begin_ - before;
-    if (got == 0) break;
-    const bool full = inbox_end_ == inbox_.size();
-    if (!take_frames()) return;
-    if (!full) break;
-  }
-  if (!dead_) watch_socket();
-}
-
-bool WorkerChannel::receive() {
-  if (inbox_begin_ > 0 && (inbox_begin_ == inbox_end_ || inbox_end_ == inbox_.size())) {
-    std::memmove(inbox_.data(), inbox_.data() + inbox_begin_, inbox_end_ - inbox_begin_);
-    inbox_end_ -= inbox_begin_;
-    inbox_begin_ = 0;
-  }
-  // A frame larger than the buffer: its length was checked before.
-  if (inbox_end_ == inbox_.size())
-    inbox_.resize(std::min(inbox_.size() * 2, kFramePayloadMax + kFrameHeaderBytes + kInboxBytes));
-  ssize_t got = -1;
-  do got = ::recv(socket_.native_handle(), inbox_.data() + inbox_end_,
-                  inbox_.size() - inbox_end_, MSG_DONTWAIT);
-  while (got < 0 && errno == EINTR);
-  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-  inbox_end_ += static_cast<std::size_t>(got);
-  return got > 0;
-}
-
-bool WorkerChannel::take_frames() {
-  while (!dead_) {
-    std::size_t used = 0;
-    const auto frame =
-        next_frame({inbox_.data() + inbox_begin_, inbox_end_ - inbox_begin_}, used);
-    if (!frame) {
-      broken("it sent " + frame.error().message());
-      return false;
-    }
-    if (!frame->has_value()) return true;
-    inbox_begin_ += used;
-    if (!take_frame(**frame)) {
-      broken("it sent a frame that cannot be read");
-      return false;
-    }
-  }
-  return false;
-}
-
-bool WorkerChannel::take_frame(const Frame& frame) {
-  if (!loading_over_) return take_loading(frame);
-  if (listener_ == nullptr) return true;
-  WireReader in(frame.payload, WireReader::Texts::kUtf8);
-  switch (frame.type) {
-    case FrameType::kStage: {
-      const std::string stage = in.text(64);
-      if (in.finished()) listener_->on_stage(frame.op, stage);
-      return in.good();
-    }
-    case FrameType::kOutput: {
-      const Stream stream = in.choice(Stream::kFile);
-      const std::string_view bytes = in.rest();
-      if (!in.good() || bytes.size() > kTransferBytesMax) return false;
-      listener_->on_output(frame.op, stream, bytes);
-      return true;
-    }
-    case FrameType::kInputTaken: {
-      const auto bytes = in.number<std::uint64_t>();
-      if (in.finished()) listener_->on_input_taken(frame.op, bytes);
-      return in.good();
-    }
-    case FrameType::kCompleted: return take_completed(frame);
-    case FrameType::kLog: {
-      const LogLevel level = in.choice(LogLevel::kError);
-      const std::string line = in.text(8192);
-      if (in.finished()) listener_->on_log(level, line);
-      return in.good();
-    }
-    case FrameType::kViolation: {
-      Violation violation;
-      violation.clause = in.text(64);
-      violation.text = in.text(8192);
-      if (in.finished()) listener_->on_violation(violation);
-      return in.good();
-    }
-    case FrameType::kHello:
-    case FrameType::kStart:
-    case FrameType::kCancel:
-    case FrameType::kGrant:
-    case FrameType::kLimit:
-    case FrameType::kInput:
-    case FrameType::kStep:
-    case FrameType::kLoaded:
-    case FrameType::kRefused: return false;
-  }
-  return false;
-}
-
-bool WorkerChannel::take_completed(const Frame& frame) {
-  Slot slot{};
-  // An operation that is no longer known was given up together with its worker.
-  if (!listener_->slot_of(frame.op, slot)) return true;
-  auto reply = decode_reply(slot, frame.payload);
-  if (!reply) return false;
-  std::vector<Violation> violations;
-  check_reply(slot, *reply, violations);
-  for (const Violation& violation : violations) listener_->on_violation(violation);
-  if (listener_ != nullptr) listener_->on_completed(frame.op, std::move(*reply));
-  return true;
 }
 
 bool WorkerChannel::take_loading(const Frame& frame) {
@@ -417,6 +300,7 @@ void WorkerChannel::ended(const std::string& reason) {
   ended_ = true;
   const bool told = dead_;
   dead_ = true;
+  end_receiving();
   boost::system::error_code ignored;
   socket_.close(ignored);
   printing_.close(ignored);
@@ -428,6 +312,7 @@ void WorkerChannel::ended(const std::string& reason) {
 
 void WorkerChannel::kill() {
   dead_ = true;
+  end_receiving();
   // The keeper ends what was made over a connection that ends.
   if (!process_ && !ended_) return ended("it was ended");
   if (!process_ || ended_) return;

@@ -11,6 +11,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/run_loop.h"
 #include "core/os/process.h"
 #include "core/plugin/channel.h"
 #include "core/plugin/line_limit.h"
@@ -36,7 +38,9 @@ struct WorkerPlan {
   std::vector<std::string> environment;
 };
 
-class WorkerChannel final : public Channel, public std::enable_shared_from_this<WorkerChannel> {
+class WorkerChannel final : public Channel,
+                            private LookedAt,
+                            public std::enable_shared_from_this<WorkerChannel> {
  public:
   static Result<std::shared_ptr<WorkerChannel>> launch(boost::asio::any_io_executor executor,
                                                        const WorkerPlan& plan);
@@ -75,6 +79,13 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
                 os::Fd socket, os::Fd printing);
 
  private:
+  static constexpr std::size_t kInboxBytes = 262144;
+
+  bool look() override;
+  void watch() override;
+  // Has the loop keep running, and look at the socket or be woken by it.
+  void begin_receiving();
+  void end_receiving();
   void watch_socket();
   void watch_process();
   void watch_printing();
@@ -90,6 +101,8 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   void tell_dropped();
   void watch_writable();
   void broken(std::string reason);
+  // The same, and nothing more is taken from its socket.
+  void give_up(std::string reason);
   void process_ended();
   void socket_ended();
   void ended(const std::string& reason);
@@ -102,6 +115,10 @@ class WorkerChannel final : public Channel, public std::enable_shared_from_this<
   boost::asio::posix::stream_descriptor printing_;
   boost::asio::posix::stream_descriptor process_watch_;
   ChannelListener* listener_ = nullptr;
+  LoopLooks& looks_;
+  std::optional<boost::asio::any_io_executor> keeps_loop_;  // while something may come
+  bool watching_ = false;                                   // the loop will be woken
+  std::size_t expected_ = 0;                                // operations begun and not completed
 
   std::vector<char> inbox_;
   std::size_t inbox_begin_ = 0;

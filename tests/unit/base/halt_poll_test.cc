@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -94,6 +95,48 @@ TEST(RunLoop, IsWokenFromAnotherThread) {
   });
   run_loop(loop);
   other.join();
+}
+
+// Has nothing until it was looked at some times, or asked for a wake-up many times.
+class Slow final : public LookedAt {
+ public:
+  explicit Slow(boost::asio::io_context& loop)
+      : loop_(loop), looks_(boost::asio::use_service<LoopLooks>(loop)), work_(loop.get_executor()) {
+    looks_.add(*this);
+  }
+  ~Slow() { looks_.remove(*this); }
+  Slow(const Slow&) = delete;
+  Slow& operator=(const Slow&) = delete;
+
+  bool look() override {
+    EXPECT_TRUE(looks_.on());
+    if (++looked < kLooks) return false;
+    work_.reset();
+    return true;
+  }
+  void watch() override {
+    if (++watched == kWatches) work_.reset();
+    if (work_.owns_work()) boost::asio::post(loop_, [] {});
+  }
+
+  static constexpr int kLooks = 10;
+  static constexpr int kWatches = 1000;
+  int looked = 0;
+  int watched = 0;
+
+ private:
+  boost::asio::io_context& loop_;
+  LoopLooks& looks_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+};
+
+TEST(RunLoop, LooksWhileItsWaitsAreShortAndHasItselfWokenBeforeItSleeps) {
+  boost::asio::io_context loop(1);
+  Slow slow(loop);
+  run_loop(loop);
+  EXPECT_GE(slow.watched, 1);
+  EXPECT_EQ(slow.looked == Slow::kLooks, std::thread::hardware_concurrency() > 1);
+  EXPECT_FALSE(boost::asio::use_service<LoopLooks>(loop).on());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/base/run_loop.h"
+
 namespace berth::plugin {
 namespace {
 
@@ -23,6 +25,7 @@ std::size_t entries_of(const std::filesystem::path& folder) {
 
 struct Harness::Loop {
   boost::asio::io_context context{1};
+  bool looks = false;
 
   template <class T>
   PendingPointer<T> begin(Task<T> task) {
@@ -35,6 +38,7 @@ struct Harness::Loop {
   }
 
   bool pump(const std::function<bool()>& until) {
+    if (looks) return pump_looking(until);
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!until()) {
       if (std::chrono::steady_clock::now() > end) return false;
@@ -42,6 +46,22 @@ struct Harness::Loop {
       context.run_one_for(std::chrono::milliseconds(200));
     }
     return true;
+  }
+
+  bool pump_looking(const std::function<bool()>& until) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    boost::asio::steady_timer timer(context);
+    const std::function<void()> ask = [&] {
+      if (until() || std::chrono::steady_clock::now() > end) return context.stop();
+      timer.expires_after(std::chrono::milliseconds(1));
+      timer.async_wait([&](const boost::system::error_code& error) {
+        if (!error) ask();
+      });
+    };
+    context.restart();
+    ask();
+    run_loop(context);
+    return until();
   }
 };
 
@@ -118,6 +138,8 @@ PendingPointer<Answer<std::vector<Listed>>> Harness::begin(Task<Answer<std::vect
 }
 
 bool Harness::pump(const std::function<bool()>& until) { return loop_->pump(until); }
+
+void Harness::look() { loop_->looks = true; }
 
 void Harness::idle(Duration duration) {
   const auto end = std::chrono::steady_clock::now() + duration;

@@ -48,6 +48,8 @@ class Harness {
   PendingPointer<Answer<Destroyed>> begin(Task<Answer<Destroyed>> task);
   PendingPointer<Answer<std::vector<Listed>>> begin(Task<Answer<std::vector<Listed>>> task);
 
+  // From now on the loop looks before it sleeps, as that of a command does (run_loop).
+  void look();
   // Runs the loop until the condition holds; false after a generous while.
   bool pump(const std::function<bool()>& until);
   template <class T>

@@ -7,7 +7,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
+#include <vector>
 
 #include "core/os/fd.h"
 #include "core/os/process.h"
@@ -285,6 +287,61 @@ TEST_F(Worker, ALoadedProviderThatIsDroppedTakesItsWorkerWithIt) {
   loaded_.reset();
   EXPECT_TRUE(has_ended(pid));
   EXPECT_EQ(footprint().children, 0u);
+}
+
+// The same worker, read by a loop that looks before it sleeps.
+class WorkerLookedAt : public Worker {
+ protected:
+  WorkerLookedAt() { harness_.look(); }
+
+  // So many runs one right after the other, each begun by the end of the last.
+  Task<Answer<RunEnd>> in_a_row(int count, TestSink& sink) {
+    Answer<RunEnd> answer;
+    const std::vector<std::string> argv = {"echo", "x"};
+    for (int i = 0; i < count; ++i) {
+      Command echo = command(argv);
+      answer = co_await provider().run(within(60s), "ref", std::move(echo), sink);
+      if (!answer.outcome.done()) break;
+    }
+    co_return answer;
+  }
+};
+
+TEST_F(WorkerLookedAt, AnswersOneOperationAfterTheOtherAndManyAtOnce) {
+  load();
+  TestSink sink;
+  EXPECT_TRUE(harness_.await(in_a_row(400, sink)).outcome.done());
+  EXPECT_EQ(sink.text, std::string(400, 'x'));
+  std::deque<TestSink> sinks(8);
+  std::vector<PendingPointer<Answer<RunEnd>>> rows;
+  for (TestSink& own : sinks) rows.push_back(harness_.begin(in_a_row(50, own)));
+  for (const auto& row : rows) EXPECT_TRUE(harness_.finish(row).outcome.done());
+  for (const TestSink& own : sinks) EXPECT_EQ(own.text, std::string(50, 'x'));
+}
+
+TEST_F(WorkerLookedAt, IsHeardWhenNoAnswerIsDue) {
+  load();
+  TestSink sink;
+  ASSERT_TRUE(harness_.await(in_a_row(50, sink)).outcome.done());
+  ASSERT_EQ(loaded_->worker_pids().size(), 1u);
+  const int first = loaded_->worker_pids()[0];
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(harness_.pump([&] { return harness_.logged("the provider's worker ended"); }));
+  EXPECT_EQ(told({"echo", "again"}), "again");
+  EXPECT_NE(loaded_->worker_pids().at(0), first);
+}
+
+TEST_F(WorkerLookedAt, ThatDiesUnderAnOperationLeavesItUncertain) {
+  load();
+  TestSink sink;
+  ASSERT_TRUE(harness_.await(in_a_row(50, sink)).outcome.done());
+  EXPECT_EQ(run({"abort"}, sink).outcome.code, OutcomeCode::kHostWorkerDied);
+  auto pending = begin({"hang"}, sink);
+  ASSERT_TRUE(harness_.await(in_a_row(50, sink)).outcome.done());
+  ASSERT_EQ(loaded_->worker_pids().size(), 1u);
+  ::kill(loaded_->worker_pids()[0], SIGKILL);
+  EXPECT_EQ(harness_.finish(pending).outcome.code, OutcomeCode::kHostWorkerDied);
+  EXPECT_EQ(told({"echo", "again"}), "again");
 }
 
 }  // namespace
