@@ -6,23 +6,20 @@
 #include <boost/json/parse.hpp>
 #include <cstdio>
 
+#include "plugins/http/json_fields.h"
 #include "plugins/http/retry_after.h"
 
 namespace berth::daytona {
 namespace {
 
 namespace json = boost::json;
+using http::text_field;
 
 constexpr std::size_t kAnswerBytesMax = 8 * 1024 * 1024;  // a page of a hundred sandboxes
 constexpr std::size_t kDepthMax = 32;
 constexpr std::size_t kMessageBytesMax = 500;
 // Answers have the shape of this version of the service's own client.
 constexpr std::string_view kSdkVersion = "0.218.0";
-
-std::string text(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(json::string_view(key.data(), key.size()));
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 // "2026-11-30T09:41:02.123Z" as milliseconds; 0 when it is anything else.
 std::uint64_t unix_ms(const std::string& time) {
@@ -105,16 +102,16 @@ std::optional<Sandbox> sandbox_of(const json::value& value) {
   const auto* object = value.if_object();
   if (object == nullptr) return std::nullopt;
   Sandbox out;
-  out.id = text(*object, "id");
-  out.name = text(*object, "name");
-  out.organization = text(*object, "organizationId");
-  out.state = text(*object, "state");
-  out.desired_state = text(*object, "desiredState");
-  out.error_reason = text(*object, "errorReason");
-  out.toolbox = text(*object, "toolboxProxyUrl");
-  out.created_unix_ms = unix_ms(text(*object, "createdAt"));
+  out.id = text_field(*object, "id");
+  out.name = text_field(*object, "name");
+  out.organization = text_field(*object, "organizationId");
+  out.state = text_field(*object, "state");
+  out.desired_state = text_field(*object, "desiredState");
+  out.error_reason = text_field(*object, "errorReason");
+  out.toolbox = text_field(*object, "toolboxProxyUrl");
+  out.created_unix_ms = unix_ms(text_field(*object, "createdAt"));
   if (const auto* labels = object->if_contains("labels"); labels != nullptr && labels->is_object())
-    out.labelled_name = text(labels->get_object(), kNameLabel);
+    out.labelled_name = text_field(labels->get_object(), kNameLabel);
   if (out.id.empty() || out.name.empty() || out.organization.empty()) return std::nullopt;
   return out;
 }
@@ -212,10 +209,10 @@ Awaitable<Answer> Api::read(http::Reply& reply, const std::string& what) const {
   answer.retry_after = retry_after_of(reply.headers());
   if (answer.ok()) co_return answer;
   if (const auto* object = answer.body.if_object()) {
-    answer.message = redacted(text(*object, "message"));
-    if (answer.message.empty()) answer.message = redacted(text(*object, "error"));
-    answer.code = redacted(text(*object, "code"));
-    answer.source = text(*object, "source");
+    answer.message = redacted(text_field(*object, "message"));
+    if (answer.message.empty()) answer.message = redacted(text_field(*object, "error"));
+    answer.code = redacted(text_field(*object, "code"));
+    answer.source = text_field(*object, "source");
   }
   // A page of some proxy in between says nothing to people who read one line.
   if (answer.message.empty())
@@ -257,7 +254,8 @@ Awaitable<Url> Api::toolbox(std::string id, Clock::time_point deadline) {
       const Url proxy = url / "toolbox-proxy-url";
       const Answer asked = co_await call(Method::kGet, proxy, kNoBody, deadline);
       if (!asked.ok()) throw failure_of(asked);
-      if (const auto* object = asked.body.if_object()) described.toolbox = text(*object, "url");
+      if (const auto* object = asked.body.if_object())
+        described.toolbox = text_field(*object, "url");
     }
     remember(described);
     known = toolboxes_.find(id);

@@ -27,6 +27,9 @@ using http::Clock;
 using http::Method;
 using http::Url;
 
+// How long one request may take where it has no better bound.
+inline constexpr std::chrono::seconds kCallPatience{30};
+
 // What the service said, whole.
 struct Answer {
   int status = 0;

@@ -26,8 +26,8 @@ std::string member(const boost::json::object& config, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-std::chrono::milliseconds milliseconds(const boost::json::object& config, std::string_view key,
-                                       std::chrono::milliseconds otherwise) {
+std::chrono::milliseconds milliseconds_of(const boost::json::object& config, std::string_view key,
+                                          std::chrono::milliseconds otherwise) {
   const auto* value = config.if_contains(key);
   return value != nullptr && value->is_int64() ? std::chrono::milliseconds(value->get_int64())
                                                : otherwise;
@@ -61,8 +61,8 @@ Settings read_settings(const Host& host, std::string_view config_json) {
   if (out.target.empty()) out.target = variable(host, "DAYTONA_TARGET");
   out.snapshot = member(config, "snapshot");
   out.trust_file = member(config, "caFile");
-  out.poll_first = milliseconds(config, "pollFirstMs", out.poll_first);
-  out.poll_most = milliseconds(config, "pollMostMs", out.poll_most);
+  out.poll_first = milliseconds_of(config, "pollFirstMs", out.poll_first);
+  out.poll_most = milliseconds_of(config, "pollMostMs", out.poll_most);
   try {
     out.api = http::Url::parse(api);
     out.proxy = http::ProxySettings(variable(host, "HTTPS_PROXY"), variable(host, "NO_PROXY"));

@@ -6,16 +6,16 @@
 
 #include "berth/outcome.hpp"
 #include "plugins/daytona/api.h"
+#include "plugins/http/json_fields.h"
 
 namespace berth::daytona {
 namespace {
 
 namespace json = boost::json;
+using http::view;
 
 constexpr std::uint64_t kGib = std::uint64_t{1} << 30;
 constexpr std::chrono::minutes kLifetimeDefault{60};
-
-json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 
 [[noreturn]] void refuse(std::string message) {
   throw Failure::rejected(Code::kUnsupported, std::move(message));

@@ -7,21 +7,20 @@
 #include <boost/json/serialize.hpp>
 
 #include "plugins/daytona/lifecycle.h"
+#include "plugins/http/json_fields.h"
 
 namespace berth::daytona {
 namespace {
 
 namespace json = boost::json;
+using http::view;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kCallPatience{30};
 constexpr seconds kDestroyPatience{120};
-constexpr seconds kMargin{1};
+constexpr seconds kDestroyMargin{1};
 constexpr int kGentleAttempts = 2;  // before it is stopped by force first
 constexpr std::string_view kPageItems = "100";
-
-json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
@@ -130,7 +129,7 @@ Awaitable<Destroyed> Lifecycle::destroy(AsyncOperation& operation, std::string n
   }
   if (!left) co_return Destroyed{};
   require_identity(*left, name);
-  const auto give_up = until(operation, kDestroyPatience) - kMargin;
+  const auto give_up = until(operation, kDestroyPatience) - kDestroyMargin;
   const End ended = co_await end(operation, *left, give_up);
   if (ended.gone) co_return Destroyed{};
   throw Failure::uncertain(

@@ -10,15 +10,16 @@
 #include <memory>
 
 #include "plugins/daytona/run.h"
+#include "plugins/http/json_fields.h"
 #include "plugins/http/multipart.h"
 
 namespace berth::daytona {
 namespace {
 
 namespace json = boost::json;
+using http::text_field;
 using std::chrono::seconds;
 
-constexpr seconds kCallPatience{30};
 constexpr seconds kTransferPatience{300};
 
 // The parts of a form around the contents of one file, whose bytes come from the operation.
@@ -59,11 +60,6 @@ Awaitable<std::size_t> next_bytes(AsyncOperation& operation, Upload& upload, std
   co_return bytes;
 }
 
-std::string text(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(json::string_view(key.data(), key.size()));
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 void require_absolute(std::string_view path) {
   if (path.starts_with('/') && path.find('\0') == std::string_view::npos) return;
   throw Failure::rejected(Code::kInvalidArgument, "the path of a file is absolute");
@@ -75,7 +71,7 @@ std::string octal(std::uint32_t mode) {
 }
 
 std::uint32_t mode_of(const json::object& info) {
-  const std::string permissions = text(info, "permissions");
+  const std::string permissions = text_field(info, "permissions");
   std::uint32_t mode = 0644;
   std::from_chars(permissions.data(), permissions.data() + permissions.size(), mode, 8);
   return mode & 07777;
@@ -85,7 +81,7 @@ std::uint32_t mode_of(const json::object& info) {
 bool is_regular(const json::object& info) {
   const auto* folder = info.if_contains("isDir");
   if (folder != nullptr && folder->is_bool() && folder->get_bool()) return false;
-  const std::string mode = text(info, "mode");
+  const std::string mode = text_field(info, "mode");
   return mode.empty() || std::string_view("-lL").find(mode[0]) != std::string_view::npos;
 }
 
@@ -151,7 +147,7 @@ Awaitable<void> Files::shell(AsyncOperation& operation, Url toolbox, std::string
     throw Failure::uncertain(Code::kInternal, answer.what + " told of no end");
   if (code->get_int64() != 0)
     throw Failure::uncertain(Code::kInternal, "the sandbox could not move a file into its place: " +
-                                                  api_.redacted(text(*object, "result")));
+                                                  api_.redacted(text_field(*object, "result")));
 }
 
 Awaitable<void> Files::remove_quietly(Url toolbox, std::string path) {

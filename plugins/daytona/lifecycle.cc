@@ -10,10 +10,9 @@ using std::chrono::seconds;
 
 constexpr seconds kCreatePatience{45};  // the service itself waits thirty
 constexpr seconds kStartPatience{120};  // without a deadline of the operation
-constexpr seconds kCallPatience{30};
-constexpr seconds kEndPatience{30};   // for what did not start
-constexpr seconds kLostPatience{12};  // answers that there is none are cached for ten seconds
-constexpr seconds kMargin{2};         // kept for saying what became of it
+constexpr seconds kEndPatience{30};     // for what did not start
+constexpr seconds kLostPatience{12};    // answers that there is none are cached for ten seconds
+constexpr seconds kMargin{2};           // kept for saying what became of it
 
 std::string shown(const Sandbox& sandbox) {
   return "sandbox " + sandbox.name + " (" + sandbox.id + ", state " + sandbox.state + ")";

@@ -8,7 +8,7 @@
 
 #include "berth/async_provider.hpp"
 #include "plugins/daytona/api.h"
-#include "plugins/daytona/ended.h"
+#include "plugins/http/ended_names.h"
 
 namespace berth::daytona {
 
@@ -58,7 +58,7 @@ class Lifecycle {
   void require_identity(const Sandbox& sandbox, const std::string& name) const;
 
   Api& api_;
-  EndedNames ended_;
+  http::EndedNames ended_;
 };
 
 }  // namespace berth::daytona

@@ -12,28 +12,24 @@
 #include "berth_daytona_parts_texts.h"
 #include "plugins/daytona/files.h"
 #include "plugins/daytona/frames.h"
+#include "plugins/http/json_fields.h"
 #include "plugins/http/websocket.h"
 
 namespace berth::daytona {
 namespace {
 
 namespace json = boost::json;
+using http::text_field;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kCallPatience{30};
-constexpr seconds kEndPatience{5};         // for ending a session
+constexpr seconds kSessionEndPatience{5};
 constexpr seconds kTimeoutMargin{5};       // for the runner to end a program whose time is over
 constexpr milliseconds kSocketAfter{250};  // a command that lasts is followed, not asked for
 constexpr int kFailuresMax = 8;  // in a row, before it is asked what became of the sandbox
 constexpr std::size_t kInputBytes = 24 * 1024;
 constexpr int kFeedAttempts = 4;
 constexpr int kLastReadings = 3;  // of the log once the command has exited
-
-std::string text(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(json::string_view(key.data(), key.size()));
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 std::string without_comments(std::string_view program) {
   std::string out;
@@ -120,7 +116,7 @@ Awaitable<void> Runner::start(AsyncOperation& operation, Running& running, const
       co_await api_.call(Method::kPost, exec, command_body, until(operation, kCallPatience));
   if (!begun.ok()) throw failure_of(begun);
   const auto* object = begun.body.if_object();
-  const std::string id = object == nullptr ? std::string() : text(*object, "cmdId");
+  const std::string id = object == nullptr ? std::string() : text_field(*object, "cmdId");
   if (id.empty()) throw Failure::uncertain(Code::kInternal, begun.what + " gave no command");
   running.command = running.session.with_path("/command") / id;
   running.began = Clock::now();
@@ -328,8 +324,8 @@ Awaitable<void> Runner::follow_into(AsyncOperation& operation, Running& running,
 Awaitable<void> Runner::end_session(Running& running) {
   if (!running.started) co_return;
   try {
-    const Answer answer =
-        co_await api_.call(Method::kDelete, running.session, kNoBody, Clock::now() + kEndPatience);
+    const Answer answer = co_await api_.call(Method::kDelete, running.session, kNoBody,
+                                             Clock::now() + kSessionEndPatience);
     if (answer.ok() || answer.status == 404)
       running.started = false;
     else

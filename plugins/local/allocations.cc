@@ -19,13 +19,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kReferencePrefix = "local/";
-constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
 constexpr std::size_t kPageItems = 256;
 constexpr milliseconds kDyingPatience{1000};
-
-Failure invalid(std::string message) {
-  return Failure::rejected(Code::kInvalidArgument, std::move(message));
-}
 
 void check_name(std::string_view name) {
   if (!valid_name(name)) {

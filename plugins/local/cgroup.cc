@@ -27,7 +27,7 @@ struct Mount {
   std::string options;
 };
 
-std::optional<std::uint64_t> to_number(std::string_view text) {
+std::optional<std::uint64_t> counted(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end == text.data()) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::string_vie
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ' ') {
-      return to_number(line.substr(key.size() + 1));
+      return counted(line.substr(key.size() + 1));
     }
   }
   return std::nullopt;
@@ -109,7 +109,7 @@ const char* name_of(Controller controller) {
   return "";
 }
 
-bool make_folder(const std::string& path) {
+bool make_group(const std::string& path) {
   return mkdir(path.c_str(), 0755) == 0 || errno == EEXIST;
 }
 
@@ -146,7 +146,7 @@ std::string enable_unified(const CgroupBase& base) {
 }
 
 std::string make_base(const CgroupBase& base) {
-  if (!make_folder(base.folder)) {
+  if (!make_group(base.folder)) {
     return "cannot make " + base.folder + ": " + error_text(errno) +
            "; delegate a group to this user and name it in cgroupParent";
   }
@@ -384,14 +384,14 @@ CgroupCounters SandboxCgroup::counters() const {
     counters.oom_kills = number_after(
         text(memory + (unified ? "/memory.events" : "/memory.oom_control")), "oom_kill");
     counters.memory_peak_bytes =
-        to_number(text(memory + (unified ? "/memory.peak" : "/memory.max_usage_in_bytes")));
+        counted(text(memory + (unified ? "/memory.peak" : "/memory.max_usage_in_bytes")));
   }
   const std::string cpu = folder_of(Controller::kCpuAccounting, &unified);
   if (!cpu.empty() && unified) {
     const auto microseconds = number_after(text(cpu + "/cpu.stat"), "usage_usec");
     if (microseconds) counters.cpu_ns = *microseconds * 1000;
   } else if (!cpu.empty()) {
-    counters.cpu_ns = to_number(text(cpu + "/cpuacct.usage"));
+    counters.cpu_ns = counted(text(cpu + "/cpuacct.usage"));
   }
   return counters;
 }

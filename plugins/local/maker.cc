@@ -22,7 +22,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReadyPatience{30'000};
 constexpr milliseconds kUndoPatience{10'000};
-constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
 // The init and the child that moves a file count as processes too.
 constexpr std::uint64_t kOwnProcesses = 2;
 

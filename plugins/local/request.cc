@@ -13,11 +13,11 @@ constexpr std::chrono::nanoseconds kLongestLifetime = std::chrono::hours(24);
 constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
 constexpr std::uint64_t kLeastDiskBytes = 1u << 20;
 
+}  // namespace
+
 Failure invalid(std::string message) {
   return Failure::rejected(Code::kInvalidArgument, std::move(message));
 }
-
-}  // namespace
 
 void check_request(const CreateSpec& spec, const EffectiveLimits& limits) {
   if (spec.network != Network::kNone) {

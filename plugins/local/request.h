@@ -2,12 +2,21 @@
 #ifndef BERTH_PLUGINS_LOCAL_REQUEST_H_
 #define BERTH_PLUGINS_LOCAL_REQUEST_H_
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 
+#include "berth/outcome.hpp"
 #include "berth/values.hpp"
 #include "sandbox.h"
 
 namespace berth::local {
+
+// Of a sandbox whose create names none.
+inline constexpr std::chrono::nanoseconds kDefaultLifetime = std::chrono::minutes(10);
+
+// The request itself is wrong; the message says what of it.
+Failure invalid(std::string message);
 
 // Throws Failure (rejected) saying what of the request this provider does not do. `limits` are those of
 // the request over the defaults.

@@ -14,6 +14,7 @@
 
 #include "exchange.h"
 #include "process_handle.h"
+#include "request.h"
 
 namespace berth::local {
 namespace {
@@ -21,10 +22,6 @@ namespace {
 constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000u;
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
-
-Failure invalid(std::string message) {
-  return Failure::rejected(Code::kInvalidArgument, std::move(message));
-}
 
 // What a program finds when nobody says otherwise. Nothing of the host's environment is in it.
 Environment base_environment() {

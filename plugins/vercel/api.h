@@ -26,6 +26,9 @@ using http::Clock;
 using http::Method;
 using http::Url;
 
+// How long a request that only looks may take.
+inline constexpr std::chrono::seconds kLookPatience{15};
+
 // What the service said, whole.
 struct Answer {
   int status = 0;

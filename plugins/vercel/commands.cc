@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kShellPatience{60};
-constexpr seconds kLookPatience{15};
 constexpr seconds kChangePatience{300};  // of a session that is stopping or being snapshotted
 constexpr seconds kRetryAfterMost{20};
 constexpr int kRepeatsMax = 3;  // of what the service did not take

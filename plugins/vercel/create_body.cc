@@ -6,12 +6,14 @@
 #include <boost/json/serialize.hpp>
 
 #include "berth/outcome.hpp"
+#include "plugins/http/json_fields.h"
 #include "plugins/vercel/model.h"
 
 namespace berth::vercel {
 namespace {
 
 namespace json = boost::json;
+using http::view;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMemoryPerCpuBytes = std::uint64_t{2} << 30;
@@ -19,8 +21,6 @@ constexpr std::uint64_t kCpusDefault = 2;
 constexpr std::uint64_t kCpusMost = 32;
 constexpr milliseconds kLifetimeDefault{5 * 60 * 1000};
 constexpr milliseconds kLifetimeLeast{1000};
-
-json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 
 [[noreturn]] void refuse(std::string message) {
   throw Failure::rejected(Code::kUnsupported, std::move(message));

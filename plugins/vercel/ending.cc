@@ -15,11 +15,10 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kLookPatience{15};
 constexpr seconds kStopPatience{30};
 constexpr seconds kDeletePatience{30};
 constexpr seconds kDestroyPatience{180};
-constexpr seconds kMargin{1};
+constexpr seconds kDestroyMargin{1};
 constexpr std::string_view kPageItems = "50";
 
 }  // namespace
@@ -58,7 +57,8 @@ Awaitable<void> Lifecycle::remove(AsyncOperation& operation, End& end, std::stri
   end.why = sentence(answer);
   if (!answer.retry_after) co_return;
   const auto wait = std::min<milliseconds>(*answer.retry_after, seconds(10));
-  if (Clock::now() + wait < until(operation, kDestroyPatience) - kMargin) co_await api_.sleep(wait);
+  if (Clock::now() + wait < until(operation, kDestroyPatience) - kDestroyMargin)
+    co_await api_.sleep(wait);
 }
 
 // The record may be gone before what it stood for has ended.
@@ -136,7 +136,7 @@ Awaitable<Destroyed> Lifecycle::destroy(AsyncOperation& operation, std::string n
   const Wanted wanted{name, std::string()};
   End end;
   end.session = ref;
-  const auto give_up = until(operation, kDestroyPatience) - kMargin;
+  const auto give_up = until(operation, kDestroyPatience) - kDestroyMargin;
   if (seen.kind == Look::Kind::kThere) {
     require_identity(*seen.sandbox, wanted);
     end.session = seen.sandbox->session;

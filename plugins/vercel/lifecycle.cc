@@ -10,8 +10,7 @@ using std::chrono::seconds;
 
 constexpr seconds kCreatePatience{60};
 constexpr seconds kStartPatience{120};  // without a deadline of the operation
-constexpr seconds kLookPatience{15};
-constexpr seconds kEndPatience{60};  // for what did not start
+constexpr seconds kEndPatience{60};     // for what did not start
 constexpr seconds kLostPatience{12};
 constexpr seconds kMargin{2};  // kept for saying what became of it
 

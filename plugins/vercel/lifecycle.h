@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "berth/async_provider.hpp"
+#include "plugins/http/ended_names.h"
 #include "plugins/vercel/api.h"
-#include "plugins/vercel/ended.h"
 #include "plugins/vercel/model.h"
 
 namespace berth::vercel {
@@ -70,7 +70,7 @@ class Lifecycle {
   static void require_identity(const Sandbox& sandbox, const Wanted& wanted);
 
   Api& api_;
-  EndedNames ended_;
+  http::EndedNames ended_;
 };
 
 }  // namespace berth::vercel

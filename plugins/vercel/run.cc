@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "berth_vercel_parts_texts.h"
+#include "plugins/http/json_fields.h"
 #include "plugins/vercel/encoding.h"
 #include "plugins/vercel/runner_output.h"
 
@@ -19,13 +20,13 @@ namespace berth::vercel {
 namespace {
 
 namespace json = boost::json;
+using http::view;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kLookPatience{15};
 constexpr seconds kSilenceMost{60};        // of a stream, before it is asked whether it still lives
 constexpr seconds kTimeoutMargin{15};      // for a runner to end a program whose time is over
-constexpr seconds kEndPatience{10};        // for ending one whose caller has gone
+constexpr seconds kAbandonedPatience{10};  // for ending one whose caller has gone
 constexpr std::size_t kSpecPart = 60'000;  // one variable has at most 128 KiB
 constexpr int kFailuresMax = 8;            // in a row
 constexpr int kLastReadings = 4;           // of the log once the command has ended
@@ -39,8 +40,6 @@ constexpr std::string_view kStart =
     "command -v python3 >/dev/null 2>&1 && exec python3 -I -S -c \"$0\"; "
     "command -v node >/dev/null 2>&1 && exec node -e \"$1\"; "
     "echo 'berth: neither python3 nor node is on the PATH' >&2; exit 127";
-
-json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 
 std::string without_comments(std::string_view program, std::string_view comment) {
   std::string out;
@@ -265,7 +264,7 @@ Awaitable<RunResult> Runner::recover(AsyncOperation& operation, Running& running
 // Asks the runner to end its program, and the service to end a runner that does not.
 Awaitable<void> Runner::end_program(Running& running) {
   if (!running.sent) co_return;
-  const auto give_up = Clock::now() + kEndPatience;
+  const auto give_up = Clock::now() + kAbandonedPatience;
   milliseconds pause = api_.settings().poll_first;
   try {
     if (running.id.empty())

@@ -14,13 +14,13 @@ namespace berth::cli {
 namespace {
 
 using boost::json::value;
-using Reader = std::function<Status(const value&)>;
+using Take = std::function<Status(const value&)>;
 
 tl::unexpected<Error> wrong(std::string what) {
   return fail(ErrorKind::kInvalidArgument, std::move(what));
 }
 
-Reader text(std::string& into) {
+Take take_text(std::string& into) {
   return [&into](const value& from) -> Status {
     if (!from.is_string() || from.get_string().empty()) return wrong("is not text");
     into = std::string(from.get_string());
@@ -28,12 +28,12 @@ Reader text(std::string& into) {
   };
 }
 
-Reader texts(std::vector<std::string>& into) {
+Take take_texts(std::vector<std::string>& into) {
   return [&into](const value& from) -> Status {
     if (!from.is_array()) return wrong("is not a list of texts");
     for (const value& item : from.get_array()) {
       std::string one;
-      BERTH_CHECK_OK(text(one)(item));
+      BERTH_CHECK_OK(take_text(one)(item));
       into.push_back(std::move(one));
     }
     return {};
@@ -41,10 +41,10 @@ Reader texts(std::vector<std::string>& into) {
 }
 
 template <class T, class Parse>
-Reader measured(T& into, Parse parse) {
+Take take_measured(T& into, Parse parse) {
   return [&into, parse](const value& from) -> Status {
     std::string written;
-    BERTH_CHECK_OK(text(written)(from));
+    BERTH_CHECK_OK(take_text(written)(from));
     BERTH_TRY(into, parse(written));
     return {};
   };
@@ -55,22 +55,22 @@ Reader measured(T& into, Parse parse) {
 Status read_package_settings(const value& from, const std::string& path, PackageIndex& into) {
   if (!from.is_object()) return wrong(path + ": is not an object");
   std::string certificates;
-  const std::map<std::string, Reader, std::less<>> readers = {
-      {"indexUrl", text(into.index_url)},
-      {"extraIndexUrls", texts(into.extra_index_urls)},
-      {"findLinks", texts(into.find_links)},
+  const std::map<std::string, Take, std::less<>> readers = {
+      {"indexUrl", take_text(into.index_url)},
+      {"extraIndexUrls", take_texts(into.extra_index_urls)},
+      {"findLinks", take_texts(into.find_links)},
       {"noIndex",
        [&into](const value& given) -> Status {
          if (!given.is_bool()) return wrong("is neither true nor false");
          into.no_index = given.get_bool();
          return {};
        }},
-      {"fileHosts", texts(into.file_hosts)},
-      {"trustedHosts", texts(into.trusted_hosts)},
-      {"certificates", text(certificates)},
-      {"cache", measured(into.cache_bytes_max, parse_size)},
-      {"timeout", measured(into.timeout, parse_duration)},
-      {"idleTimeout", measured(into.idle_timeout, parse_duration)},
+      {"fileHosts", take_texts(into.file_hosts)},
+      {"trustedHosts", take_texts(into.trusted_hosts)},
+      {"certificates", take_text(certificates)},
+      {"cache", take_measured(into.cache_bytes_max, parse_size)},
+      {"timeout", take_measured(into.timeout, parse_duration)},
+      {"idleTimeout", take_measured(into.idle_timeout, parse_duration)},
   };
   for (const auto& [key, member] : from.get_object()) {
     const std::string name(key);

@@ -20,12 +20,6 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(berth_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
-# berth_own_unit(source ...): these stay units of their own, because they have helpers of the names that other sources
-# of their target have.
-function(berth_own_unit)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-endfunction()
-
 add_library(berth_sanitizer_options OBJECT "${CMAKE_CURRENT_LIST_DIR}/sanitizer_options.c")
 target_link_libraries(berth_sanitizer_options PRIVATE berth_flags)
 if(BERTH_SANITIZE)

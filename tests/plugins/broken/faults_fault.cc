@@ -14,11 +14,6 @@
 namespace berth::broken {
 namespace {
 
-void say_absent(berth_lookup_result& result) {
-  result.struct_size = sizeof result;
-  result.presence = BERTH_PRESENCE_ABSENT_NOW;
-}
-
 struct WatchesCreates : Twin {
   std::mutex mutex;
   std::map<berth_op, std::string> creates;

@@ -103,11 +103,6 @@ struct AnswersWithAnother : Twin {
   }
 };
 
-void say_absent(berth_lookup_result& result) {
-  result.struct_size = sizeof result;
-  result.presence = BERTH_PRESENCE_ABSENT_NOW;
-}
-
 // Finds one sandbox and then no other.
 struct FindsOne : KeepsNamesToItself {
   std::set<std::string> found;

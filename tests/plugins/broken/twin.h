@@ -88,6 +88,12 @@ std::unique_ptr<Twin> make() {
   return std::make_unique<Fault>();
 }
 
+// The answer of a lookup that found nothing.
+inline void say_absent(berth_lookup_result& result) {
+  result.struct_size = sizeof result;
+  result.presence = BERTH_PRESENCE_ABSENT_NOW;
+}
+
 // What the entry of each library calls. `early` stands there until open names another fault, and stays where it
 // names none: for what goes wrong before there is a configuration.
 std::uint32_t enter(const berth_offer* offer, berth_reply* reply, std::unique_ptr<Twin> early = std::make_unique<Twin>());

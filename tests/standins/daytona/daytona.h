@@ -22,6 +22,7 @@
 namespace berth::standins::daytona {
 
 inline constexpr char kHome[] = "/home/daytona";
+inline constexpr char kShell[] = "/bin/bash";
 
 // What a client is refused with: thrown by what an endpoint calls, answered by its group.
 struct Refused {
@@ -230,6 +231,8 @@ class Daytona final : public Service {
 
 // A random id as the service gives them.
 std::string fresh_id();
+// A parameter of a request; `otherwise` where it is no number.
+std::size_t number(std::string_view text, std::size_t otherwise);
 
 // The toolbox' form of a refusal.
 Response toolbox_refusal(const Request& request, const Refused& refused);

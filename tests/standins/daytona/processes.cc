@@ -11,8 +11,6 @@
 namespace berth::standins::daytona {
 namespace {
 
-constexpr char kShell[] = "/bin/bash";
-
 boost::json::object result_of(const Job& job) {
   return {{"exitCode", job.exit_code()}, {"result", to_valid_utf8(job.transcript.all())}};
 }

@@ -63,13 +63,13 @@ bool has_state(const Sandbox& sandbox, const std::vector<std::string>& states) {
   return false;
 }
 
+}  // namespace
+
 std::size_t number(std::string_view text, std::size_t otherwise) {
   std::size_t value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
-
-}  // namespace
 
 void Daytona::add_sandboxes() {
   add("POST /sandbox", &Daytona::create);

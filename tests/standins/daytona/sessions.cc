@@ -10,7 +10,6 @@
 namespace berth::standins::daytona {
 namespace {
 
-constexpr char kShell[] = "/bin/bash";
 constexpr std::size_t kFrameBytes = 32768;
 
 std::string mark_of(std::uint8_t stream) { return std::string(3, static_cast<char>(stream)); }

@@ -1,21 +1,10 @@
 // What is kept apart from sandboxes: snapshots and volumes.
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "tests/standins/daytona/daytona.h"
 
 namespace berth::standins::daytona {
-namespace {
-
-std::size_t number(std::string_view text, std::size_t otherwise) {
-  std::size_t value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-}  // namespace
-
 void Daytona::add_stored() {
   add("POST /snapshots", &Daytona::create_snapshot);
   add("GET /snapshots", &Daytona::list_snapshots);

@@ -11,7 +11,6 @@ namespace berth::standins::vercel {
 namespace {
 
 constexpr std::int64_t kTimeoutDefaultMs = 300'000;
-constexpr std::int64_t kTimeoutMostMs = 86'400'000;
 constexpr std::size_t kPortsMost = 15;
 constexpr std::size_t kTagsMost = 5;
 constexpr std::int64_t kMegabytesPerCpu = 2048;

@@ -7,7 +7,6 @@
 namespace berth::standins::vercel {
 namespace {
 
-constexpr std::int64_t kTimeoutMostMs = 86'400'000;
 constexpr std::int64_t kExpirationDefaultMs = 7 * 86'400'000LL;
 
 }  // namespace

@@ -19,6 +19,7 @@
 namespace berth::standins::vercel {
 
 inline constexpr char kHome[] = "/vercel/sandbox";
+inline constexpr std::int64_t kTimeoutMostMs = 86'400'000;
 
 // What a client is refused with: thrown by what an endpoint calls.
 struct Refused {

@@ -1,4 +1,4 @@
-#include "plugins/daytona/ended.h"
+#include "plugins/http/ended_names.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "plugins/http/secret.h"
 
-namespace berth::daytona {
+namespace berth::http {
 
 namespace fs = std::filesystem;
 
@@ -44,4 +44,4 @@ bool EndedNames::has(std::string_view name) const {
   return ::access(path(name).c_str(), F_OK) == 0;
 }
 
-}  // namespace berth::daytona
+}  // namespace berth::http

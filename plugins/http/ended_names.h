@@ -3,14 +3,14 @@
 // The service frees a name at once, so a name that was used up is refused here before a request
 // goes out. [KEY-005] What was under way before cannot be stopped here: that is why the manifest
 // says recovery "manual". One thread.
-#ifndef BERTH_PLUGINS_DAYTONA_ENDED_H_
-#define BERTH_PLUGINS_DAYTONA_ENDED_H_
+#ifndef BERTH_PLUGINS_HTTP_ENDED_NAMES_H_
+#define BERTH_PLUGINS_HTTP_ENDED_NAMES_H_
 
 #include <set>
 #include <string>
 #include <string_view>
 
-namespace berth::daytona {
+namespace berth::http {
 
 class EndedNames {
  public:
@@ -28,6 +28,6 @@ class EndedNames {
   std::set<std::string, std::less<>> names_;  // without a folder
 };
 
-}  // namespace berth::daytona
+}  // namespace berth::http
 
-#endif  // BERTH_PLUGINS_DAYTONA_ENDED_H_
+#endif  // BERTH_PLUGINS_HTTP_ENDED_NAMES_H_
