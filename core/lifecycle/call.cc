@@ -274,7 +274,11 @@ Task<Answer<T>> Call::operate(Ask ask) {
                                       "an earlier operation on this sandbox was lost; it is only "
                                       "removed now")};
   Answer<T> answer = co_await ask(context(deadline_, &body_stop_));
-  if (!answer.outcome.done()) tainted_ = true;
+  if (!answer.outcome.done()) {
+    tainted_ = true;
+    // What the deadline itself ended may be heard of before the alarm.
+    if (services_.clock.now() >= deadline_) stop(Cancellation::Reason::kDeadline);
+  }
   co_return answer;
 }
 

@@ -196,6 +196,22 @@ TEST_F(WithSandbox, TheDeadlineCancelsTheSandboxAndIsAnInfrastructureFailureThat
   EXPECT_FALSE(story.cloud.alive(end.intent_name));
 }
 
+TEST_F(WithSandbox, AnOperationThatTheDeadlineEndedIsNotTakenForAnotherFailure) {
+  SandboxRequest request = Harness::request();
+  request.deadline = std::chrono::seconds(7);
+  fault_at(Slot::kRun, OpFault::kLostNotDone);
+  // The answer comes before the alarm.
+  story.host().provider.on_effect = [&](Slot slot, const std::string&) {
+    if (slot == Slot::kRun) story.world.now += std::chrono::seconds(8);
+  };
+  const CallEnd end =
+      story.run(with_sandbox(story.host().services, std::move(request), Harness::body()));
+  EXPECT_EQ(end.error->kind(), ErrorKind::kTimeout) << end.message;
+  EXPECT_THAT(end.message, HasSubstr("the deadline of 7.0 s passed"));
+  EXPECT_EQ(end.receipt->cost, Money{});
+  EXPECT_FALSE(story.cloud.alive(end.intent_name));
+}
+
 TEST_F(WithSandbox, FailedDeletionRetainsTheIntentAndHidesAGoodResult) {
   fault_at(Slot::kDestroy, OpFault::kFailedDirty);
   const Instant began = story.world.now;
