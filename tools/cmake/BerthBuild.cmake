@@ -80,14 +80,23 @@ function(berth_embed target)
 endfunction()
 
 # A GoogleTest binary named after its module: berth_test(lifecycle_test SOURCES a_test.cc LIBS berth_lifecycle).
+# Each of its tests is a process of its own; TOGETHER: all are one, where they share what is dear to set up, or where
+# each is over long before a process has begun.
 function(berth_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
+  cmake_parse_arguments(ARG "TOGETHER" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(ARG_TOGETHER AND NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  elseif(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE berth_flags ${ARG_LIBS} GTest::gtest_main GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  if(ARG_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    return()
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
