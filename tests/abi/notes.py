@@ -45,17 +45,24 @@ def linker_flag(compiler, linker):
     return f"-fuse-ld={linker}"
 
 
-def build(folder, options, compiler, linker, lto):
-    library = Path(folder, f"{compiler}-{linker}-{'lto' if lto else 'plain'}.so")
-    flags = ["-flto"] if lto else []
+def compiled(folder, options, compiler, flags):
     objects = []
     for source in ("provider.c", "notes.c"):
-        objects.append(Path(folder, f"{library.stem}-{source}.o"))
+        objects.append(Path(folder, f"{compiler}{''.join(flags)}-{source}.o"))
         run(compiler, "-std=c11", "-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden", *flags,
             f"-I{options.include}", "-c", Path(folder, source), "-o", objects[-1])
+    return objects
+
+
+def link(folder, options, compiler, linker, flags, objects):
+    library = Path(folder, f"{compiler}-{linker}{''.join(flags) or '-plain'}.so")
     run(compiler, "-shared", "-O2", *flags, linker_flag(compiler, linker), "-Wl,--gc-sections", f"-Wl,--version-script={options.map}",
         "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-z,nodelete", *objects, "-o", library)
     return library
+
+
+def build(folder, options):
+    return link(folder, options, "gcc", "bfd", [], compiled(folder, options, "gcc", []))
 
 
 def judge(library, manifest):
@@ -89,8 +96,13 @@ def prepare(folder, options, manifest_path):
 
 def check(folder, options, manifest):
     wrong = []
+    # Every linker is given the same objects.
+    objects = {}
     for compiler, linker, lto in BUILDS:
-        library = build(folder, options, compiler, linker, lto)
+        flags = ["-flto"] if lto else []
+        if (compiler, lto) not in objects:
+            objects[compiler, lto] = compiled(folder, options, compiler, flags)
+        library = link(folder, options, compiler, linker, flags, objects[compiler, lto])
         wrong += judge(library, manifest)
         for flags in (["--strip-all"], ["--strip-unneeded", "-R", ".comment"]):
             stripped = library.with_suffix(f".{len(flags)}.so")
@@ -100,7 +112,7 @@ def check(folder, options, manifest):
 
 
 def self_test(folder, options, manifest):
-    library = build(folder, options, "gcc", "bfd", False)
+    library = build(folder, options)
     good = Path(folder, "notes.c").read_text()
     planted = {
         "a note taken out of the file": lambda to: run("objcopy", "--remove-section", ".note.berth.manifest", library, to),
@@ -113,7 +125,7 @@ def self_test(folder, options, manifest):
 
     def rebuild(text, to):
         Path(folder, "notes.c").write_text(text)
-        shutil.copy(build(folder, options, "gcc", "bfd", False), to)
+        shutil.copy(build(folder, options), to)
 
     missed = []
     for number, (name, plant) in enumerate(planted.items()):
