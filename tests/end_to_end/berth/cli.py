@@ -42,16 +42,19 @@ def wait_until(condition, what, seconds=TIMEOUT_SECONDS):
 def processes_with(text):
     """Command lines of the living processes that mention `text`."""
     found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            state = re.search(r"^State:\s+(\S)", (entry / "status").read_text(), re.MULTILINE)
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode("utf-8", "replace")
+            if text not in line:
+                continue
+            state = re.search(r"^State:\s+(\S)", Path("/proc", name, "status").read_text(), re.MULTILINE)
         except OSError:
             continue
-        if text in line and state and state.group(1) not in "ZX":
-            found[int(entry.name)] = line
+        if state and state.group(1) not in "ZX":
+            found[int(name)] = line
     return found
 
 
