@@ -2,12 +2,13 @@
 """The SDK as an author gets it: installed, found by CMake or by pkg-config, and enough to build, test and drive
 a provider outside this tree.
 
-usage: sdk_package.py BUILD WORK BERTH HOST LANGUAGE [--conformance]
+usage: sdk_package.py BUILD WORK BERTH HOST LANGUAGE [--conformance | --test TEST]
 
 Installs the SDK of the build folder BUILD below WORK, lets BERTH begin a provider in LANGUAGE there, builds it
 with warnings as errors, runs its own test, with --conformance the smoke profile of the kit as well, and drives it
-with HOST, a host in C. Where CMake is
-not needed (LANGUAGE cxx), the provider is built once more with what pkg-config says.
+with HOST, a host in C. Where CMake is not needed (LANGUAGE cxx), the provider is built once more with what
+pkg-config says. The template's test is one source for all languages, and most of the compiler's work: TEST is that
+program as another language's project has built it, and then the provider alone is built here.
 """
 
 import os
@@ -58,9 +59,13 @@ def main():
     run("cmake", "-S", project, "-B", work / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DCMAKE_CXX_FLAGS={WARNINGS}", f"-DCMAKE_C_FLAGS={WARNINGS}",
         f"-DBERTH_INSPECT_COMMAND={berth};provider;inspect")
-    run("cmake", "--build", work / "build")
-    run("ctest", "--test-dir", work / "build", "--output-on-failure", "--no-tests=error")
     providers = [work / "build" / f"{ID}.so"]
+    if "--test" in sys.argv:
+        run("cmake", "--build", work / "build", "--target", f"{ID}_provider")
+        run(sys.argv[-1], providers[0])
+    else:
+        run("cmake", "--build", work / "build")
+        run("ctest", "--test-dir", work / "build", "--output-on-failure", "--no-tests=error")
     if language == "cxx":
         providers.append(build_by_hand(prefix, project, work / "by_hand"))
     for provider in providers:
