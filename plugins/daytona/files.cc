@@ -70,21 +70,6 @@ std::string octal(std::uint32_t mode) {
   return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + 16, mode, 8).ptr);
 }
 
-std::uint32_t mode_of(const json::object& info) {
-  const std::string permissions = text_field(info, "permissions");
-  std::uint32_t mode = 0644;
-  std::from_chars(permissions.data(), permissions.data() + permissions.size(), mode, 8);
-  return mode & 07777;
-}
-
-// "drwxr-xr-x" and the like: its first letter says what it is.
-bool is_regular(const json::object& info) {
-  const auto* folder = info.if_contains("isDir");
-  if (folder != nullptr && folder->is_bool() && folder->get_bool()) return false;
-  const std::string mode = text_field(info, "mode");
-  return mode.empty() || std::string_view("-lL").find(mode[0]) != std::string_view::npos;
-}
-
 }  // namespace
 
 std::string fresh_name(std::string_view prefix) {
@@ -131,23 +116,51 @@ Awaitable<Answer> Files::upload(AsyncOperation& operation, Url toolbox, std::str
   co_return answer;
 }
 
-// A short command of the provider's own; its text is a shell's input, so nothing in it may read.
-Awaitable<void> Files::shell(AsyncOperation& operation, Url toolbox, std::string line) {
+// What a short command of the provider's own printed; its text is a shell's input, so nothing in it
+// may read.
+Awaitable<std::string> Files::shell(AsyncOperation& operation, Url toolbox, std::string line,
+                                    std::string purpose, http::Repeat repeat) {
   json::object body;
   body["command"] = line;
   body["timeout"] = 20;
   const std::string sent = json::serialize(body);
   const Url url = toolbox.with_path("/process/execute");
   const Answer answer =
-      co_await api_.call(Method::kPost, url, sent, until(operation, kCallPatience));
+      co_await api_.call(Method::kPost, url, sent, until(operation, kCallPatience), repeat);
+  if (!answer.ok() && repeat == http::Repeat::kAllowed) throw failure_of(answer);
   if (!answer.ok()) throw Failure::uncertain(code_of(answer), sentence(answer));
   const auto* object = answer.body.if_object();
   const auto* code = object == nullptr ? nullptr : object->if_contains("exitCode");
   if (code == nullptr || !code->is_int64())
     throw Failure::uncertain(Code::kInternal, answer.what + " told of no end");
+  std::string said = text_field(*object, "result");
   if (code->get_int64() != 0)
-    throw Failure::uncertain(Code::kInternal, "the sandbox could not move a file into its place: " +
-                                                  api_.redacted(text_field(*object, "result")));
+    throw Failure::uncertain(Code::kInternal,
+                             "the sandbox could not " + purpose + ": " + api_.redacted(said));
+  co_return said;
+}
+
+// The service's own description of a file is that of what a link leads to.
+Awaitable<Files::Described> Files::describe(AsyncOperation& operation, Url toolbox,
+                                            std::string path) {
+  const std::string name = quoted(path);
+  const std::string line = "if [ -h " + name + " ]; then echo other; elif [ -f " + name +
+                           " ]; then stat -c '%s %a' -- " + name + "; elif [ -e " + name +
+                           " ]; then echo other; else echo none; fi </dev/null";
+  const std::string said =
+      co_await shell(operation, toolbox, line, "describe a file", http::Repeat::kAllowed);
+  if (said.starts_with("none"))
+    throw Failure::rejected(Code::kNotFound, "there is no file " + path);
+  if (said.starts_with("other"))
+    throw Failure::rejected(Code::kInvalidArgument, path + " is not a regular file");
+  Described out;
+  const char* const end = said.data() + said.size();
+  const auto size = std::from_chars(said.data(), end, out.bytes);
+  if (size.ec != std::errc() || size.ptr == end ||
+      std::from_chars(size.ptr + 1, end, out.mode, 8).ec != std::errc())
+    throw Failure::uncertain(Code::kInternal,
+                             "the sandbox did not describe a file: " + api_.redacted(said));
+  co_return out;
 }
 
 Awaitable<void> Files::remove_quietly(Url toolbox, std::string path) {
@@ -169,13 +182,15 @@ Awaitable<void> Files::put(AsyncOperation& operation, std::string ref, const Put
   try {
     toolbox = co_await api_.toolbox(ref, until(operation, kCallPatience));
     // The bytes can be had once only, so the folder has to be there before.
-    co_await shell(operation, *toolbox, "mkdir -p -- " + quoted(folder) + " </dev/null");
+    co_await shell(operation, *toolbox, "mkdir -p -- " + quoted(folder) + " </dev/null",
+                   "make a folder", http::Repeat::kAllowed);
     const Answer answer = co_await upload(operation, *toolbox, piece, file.size_bytes);
     if (!answer.ok()) throw failure_of(answer);
     co_await shell(operation, *toolbox,
                    "chmod " + octal(file.mode == 0 ? 0644 : file.mode) + " -- " + quoted(piece) +
                        " </dev/null && mv -fT -- " + quoted(piece) + " " + quoted(target) +
-                       " </dev/null");
+                       " </dev/null",
+                   "move a file into its place", http::Repeat::kForbidden);
     co_return;
   } catch (const http::TransportFailure& failure) {
     wrong = std::make_exception_ptr(failure.reason() == http::Reason::kCancelled
@@ -196,21 +211,12 @@ Awaitable<GotFile> Files::get(AsyncOperation& operation, std::string ref, const 
   std::optional<http::TransportFailure> failed;
   try {
     const Url toolbox = co_await api_.toolbox(ref, until(operation, kCallPatience));
-    const Url look = toolbox.with_path("/files/info").with_query("path", path);
-    const Answer seen =
-        co_await api_.call(Method::kGet, look, kNoBody, until(operation, kCallPatience));
-    if (!seen.ok()) throw failure_of(seen);
-    const auto* info = seen.body.if_object();
-    const auto* size = info == nullptr ? nullptr : info->if_contains("size");
-    if (size == nullptr || !size->is_int64() || size->get_int64() < 0)
-      throw Failure::uncertain(Code::kInternal, seen.what + " described no file");
-    if (!is_regular(*info))
-      throw Failure::rejected(Code::kInvalidArgument, path + " is not a regular file");
+    const Described described = co_await describe(operation, toolbox, path);
+    if (described.bytes > file.max_bytes)
+      throw Failure::rejected(Code::kQuota,
+                              path + " has " + std::to_string(described.bytes) + " bytes");
     GotFile got;
-    got.mode = mode_of(*info);
-    const auto bytes = static_cast<std::uint64_t>(size->get_int64());
-    if (bytes > file.max_bytes)
-      throw Failure::rejected(Code::kQuota, path + " has " + std::to_string(bytes) + " bytes");
+    got.mode = described.mode & 07777;
     const Url url = toolbox.with_path("/files/download").with_query("path", path);
     const http::Request sent = api_.request(Method::kGet, url, until(operation, kTransferPatience));
     http::Reply reply = co_await api_.client().send(sent);
@@ -223,11 +229,11 @@ Awaitable<GotFile> Files::get(AsyncOperation& operation, std::string ref, const 
       const std::string_view piece = co_await reply.next();
       if (piece.empty()) break;
       got.size_bytes += piece.size();
-      if (got.size_bytes > bytes) break;
+      if (got.size_bytes > described.bytes) break;
       const Flow flow = co_await operation.output(Stream::kFile, piece);
       if (flow == Flow::kCancelled) throw Operation::cancelled_failure();
     }
-    if (got.size_bytes != bytes)
+    if (got.size_bytes != described.bytes)
       throw Failure::uncertain(Code::kConflict, path + " changed while it was read");
     co_return got;
   } catch (const http::TransportFailure& failure) {

@@ -22,7 +22,14 @@ class Files {
  private:
   Awaitable<Answer> upload(AsyncOperation& operation, Url toolbox, std::string path,
                            std::uint64_t size);
-  Awaitable<void> shell(AsyncOperation& operation, Url toolbox, std::string line);
+  struct Described {
+    std::uint64_t bytes = 0;
+    std::uint32_t mode = 0;
+  };
+
+  Awaitable<std::string> shell(AsyncOperation& operation, Url toolbox, std::string line,
+                               std::string purpose, http::Repeat repeat);
+  Awaitable<Described> describe(AsyncOperation& operation, Url toolbox, std::string path);
   Awaitable<void> remove_quietly(Url toolbox, std::string path);
 
   Api& api_;

@@ -107,6 +107,9 @@ std::vector<std::string> check(const Case& wanted, const ExecutionResult& result
                                  shown(actual)));
   }
   if (!faults.empty()) faults.push_back(fmt::format("stderr was <{}>", shown(result.stderr_text.text)));
+  // Nothing of the program's own is wrong then.
+  if (!faults.empty() && result.failure)
+    faults.push_back(fmt::format("it was not run to its end: {}", result.failure->message));
   return faults;
 }
 

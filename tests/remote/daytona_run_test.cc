@@ -220,6 +220,14 @@ TEST_F(DaytonaRun, FilesGoInAndOutWhole) {
   EXPECT_TRUE(larger.file.empty());
   const auto folder = seen(host->get_file(ref, "/tmp/a b"));
   EXPECT_EQ(folder.code, Code::kInvalidArgument);
+  // What a program may leave instead of a file. [FILE-002]
+  ASSERT_TRUE(host->run(ref, {.argv = {"sh", "-c", "ln -s /etc/passwd /tmp/link; mkfifo /tmp/pipe"}}).done());
+  for (const char* other : {"/tmp/link", "/tmp/pipe", "/dev/null"}) {
+    const auto refused = seen(host->get_file(ref, other));
+    EXPECT_EQ(refused.outcome_class, OutcomeClass::kRejected) << other;
+    EXPECT_EQ(refused.code, Code::kInvalidArgument) << other;
+    EXPECT_TRUE(refused.file.empty()) << other;
+  }
   EXPECT_TRUE(host->destroy(wanted, ref).done());
 }
 
