@@ -43,6 +43,12 @@ std::string without_comments(std::string_view program) {
   return out;
 }
 
+// Within the quotes of a JSON string.
+std::string escaped(std::string_view text) {
+  const std::string whole = json::serialize(json::value(json::string_view(text.data(), text.size())));
+  return whole.substr(1, whole.size() - 2);
+}
+
 }  // namespace
 
 std::string quoted(std::string_view word) {
@@ -72,12 +78,15 @@ struct Runner::Running {
   std::string why;                           // of the last one
 };
 
-Runner::Runner(Api& api) : api_(api), program_(without_comments(runner_py)) {}
+Runner::Runner(Api& api)
+    : api_(api),
+      begin_("{\"runAsync\":true,\"suppressInputEcho\":true,\"command\":\"" +
+             escaped("python3 -I -S -c " + quoted(without_comments(runner_py)))) {}
 
-std::string Runner::shell_line(const Command& command) const {
+std::string Runner::exec_body(const Command& command) const {
   const bool has_input = command.stdin_source == StdinSource::kInput;
   const auto limit = std::chrono::duration<double>(command.timeout).count();
-  std::string line = "python3 -I -S -c " + quoted(program_);
+  std::string line;
   const auto add = [&line](std::string_view word) { line += " " + quoted(word); };
   add(std::to_string(limit));
   add(command.cwd);
@@ -89,7 +98,11 @@ std::string Runner::shell_line(const Command& command) const {
     add(std::string(pair.key) + "=" + std::string(pair.value));
   for (const std::string_view word : command.argv) add(word);
   // The session's shell reads its own commands from where a program would read its input.
-  return has_input ? line : line + " </dev/null";
+  if (!has_input) line += " </dev/null";
+  std::string body = begin_;
+  body += escaped(line);
+  body += "\"}";
+  return body;
 }
 
 Awaitable<void> Runner::start(AsyncOperation& operation, Running& running, const Command& command) {
@@ -106,11 +119,7 @@ Awaitable<void> Runner::start(AsyncOperation& operation, Running& running, const
                          http::Repeat::kAllowed);
   // The name is fresh: a conflict is this very request, sent before.
   if (!session.ok() && session.status != 409) throw failure_of(session);
-  json::object asked;
-  asked["command"] = shell_line(command);
-  asked["runAsync"] = true;
-  asked["suppressInputEcho"] = true;
-  const std::string command_body = json::serialize(asked);
+  const std::string command_body = exec_body(command);
   const Url exec = running.session.with_path("/exec");
   const Answer begun =
       co_await api_.call(Method::kPost, exec, command_body, until(operation, kCallPatience));

@@ -37,10 +37,10 @@ class Runner {
   Awaitable<void> feed(AsyncOperation& operation, Running& running);
   Awaitable<void> follow_into(AsyncOperation& operation, Running& running,
                               std::optional<RunResult>& result, std::exception_ptr& wrong);
-  std::string shell_line(const Command& command) const;
+  std::string exec_body(const Command& command) const;
 
   Api& api_;
-  std::string program_;  // runner.py without its comments
+  std::string begin_;  // what every body begins with: the runner is most of it, and always the same
 };
 
 // One word for a POSIX shell, whatever is in it.

@@ -1,6 +1,7 @@
 #include "plugins/http/dial.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "plugins/http/reply_parser.h"
@@ -112,28 +115,77 @@ asio::awaitable<tcp::socket> connect(asio::any_io_executor executor, const Targe
     wrong = {};
     auto token = asio::redirect_error(asio::use_awaitable, wrong);
     co_await socket.async_connect(endpoint, token);
-    if (!wrong) co_return std::move(socket);
+    if (!wrong) {
+      // Asio watches a socket that has waited for writing for that ever after, which would wake
+      // each wait for an answer once for nothing.
+      tcp::socket anew(executor);
+      const int fd = socket.release(wrong);
+      if (!wrong) anew.assign(endpoint.protocol(), fd, wrong);
+      if (!wrong) co_return std::move(anew);
+      ::close(fd);
+    }
     if (deadline.passed() || wrong == asio::error::operation_aborted)
       throw ended(deadline, target, Reason::kCancelled, "cancelled while connecting");
   }
   throw not_sent(Reason::kConnect, "no connection to " + target.shown + ": " + wrong.message());
 }
 
-asio::awaitable<void> tunnel(tcp::socket& socket, const Origin& origin, const Proxy& proxy) {
+// The two ways to a proxy: in the clear, and over TLS.
+asio::awaitable<void> send_all(tcp::socket& socket, std::string_view bytes) {
+  const auto buffer = asio::buffer(bytes);
+  co_await asio::async_write(socket, buffer, asio::use_awaitable);
+}
+
+asio::awaitable<std::size_t> receive(tcp::socket& socket, std::span<char> into) {
+  const auto buffer = asio::buffer(into.data(), into.size());
+  co_return co_await socket.async_read_some(buffer, asio::use_awaitable);
+}
+
+void close(tcp::socket& socket) {
+  error_code ignored;
+  socket.close(ignored);
+}
+
+// Whether a step is done; what ended it is thrown.
+bool is_done(const Step& step) {
+  if (step.error) throw boost::system::system_error(step.error);
+  if (step.ended) throw boost::system::system_error(asio::error::eof);
+  return step.bytes != 0;
+}
+
+asio::awaitable<void> send_all(TlsSocket& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Step step = socket.try_write(bytes);
+    if (!is_done(step)) co_await socket.wait(step.wants);
+    bytes.remove_prefix(step.bytes);
+  }
+}
+
+asio::awaitable<std::size_t> receive(TlsSocket& socket, std::span<char> into) {
+  for (;;) {
+    const Step step = socket.try_read(into);
+    if (is_done(step)) co_return step.bytes;
+    co_await socket.wait(step.wants);
+  }
+}
+
+void close(TlsSocket& socket) { socket.close(); }
+
+template <class Way>
+asio::awaitable<void> ask_to_connect(Way& way, const Origin& origin, const Proxy& proxy) {
   std::string head =
       "CONNECT " + origin.authority() + " HTTP/1.1\r\nHost: " + origin.authority() + "\r\n";
   if (!proxy.authorization.empty())
     head += "Proxy-Authorization: " + proxy.authorization.reveal() + "\r\n";
   head += "\r\n";
-  const auto buffer = asio::buffer(head);
-  co_await asio::async_write(socket, buffer, asio::use_awaitable);
+  co_await send_all(way, head);
   wipe(head);
   ReplyParser parser(ReplyParser::Body::kNone, kProxyHeadBytesMax);
   std::string pending, body;
   while (!parser.head_done()) {
     std::array<char, 2048> piece{};
-    const auto into = asio::buffer(piece);
-    const std::size_t got = co_await socket.async_read_some(into, asio::use_awaitable);
+    const std::span<char> into(piece);
+    const std::size_t got = co_await receive(way, into);
     pending.append(piece.data(), got);
     pending.erase(0, parser.put(pending, body));
   }
@@ -146,14 +198,46 @@ asio::awaitable<void> tunnel(tcp::socket& socket, const Origin& origin, const Pr
     throw not_sent(Reason::kProxy, "the proxy " + proxy.shown() + " sent more than its answer");
 }
 
-asio::awaitable<void> shake_hands(TlsSocket& socket) {
-  for (;;) {
-    const Step step = socket.try_handshake();
-    if (step.bytes != 0) co_return;
-    if (step.error) throw boost::system::system_error(step.error);
-    if (step.ended) throw boost::system::system_error(asio::error::eof);
-    co_await socket.wait(step.wants);
+// Until the proxy passes on what is sent.
+template <class Way>
+asio::awaitable<void> tunnel(asio::any_io_executor executor, Way& way, const Origin& origin,
+                             const Proxy& proxy, const Target& target, Clock::time_point at) {
+  Reason reason = Reason::kProxy;
+  std::string why;
+  Deadline deadline(executor, at, [&way] { close(way); });
+  try {
+    co_await ask_to_connect(way, origin, proxy);
+    co_return;
+  } catch (const TransportFailure&) {
+    throw;
+  } catch (const boost::system::system_error& error) {
+    if (error.code() == asio::error::operation_aborted) reason = Reason::kCancelled;
+    why = target.shown + " did not connect: " + error.code().message();
+  } catch (const ParseError& error) {
+    why = target.shown + " did not connect: " + error.what();
   }
+  throw ended(deadline, target, reason, why);
+}
+
+// Until the other end has shown that it is who it should be.
+asio::awaitable<void> shake_hands(asio::any_io_executor executor, TlsSocket& socket,
+                                  const Target& target, Clock::time_point at) {
+  Reason reason = Reason::kTls;
+  std::string why;
+  Deadline deadline(executor, at, [&socket] { socket.close(); });
+  try {
+    for (;;) {
+      const Step step = socket.try_handshake();
+      if (is_done(step)) co_return;
+      co_await socket.wait(step.wants);
+    }
+  } catch (const boost::system::system_error& error) {
+    const std::string refused = socket.verify_error();
+    if (error.code() == asio::error::operation_aborted) reason = Reason::kCancelled;
+    why = "no trusted connection to " + target.shown + ": " +
+          (refused.empty() ? error.code().message() : refused);
+  }
+  throw ended(deadline, target, reason, why);
 }
 
 }  // namespace
@@ -161,41 +245,22 @@ asio::awaitable<void> shake_hands(TlsSocket& socket) {
 asio::awaitable<std::unique_ptr<TlsSocket>> dial(asio::any_io_executor executor,
                                                  const Origin& origin, const TlsContext& context,
                                                  const Proxy* proxy, Clock::time_point at) {
-  Target target{origin.host, origin.port, origin.authority()};
-  if (proxy != nullptr) target = {proxy->host, proxy->port, "the proxy " + proxy->shown()};
-  tcp::socket plain = co_await connect(executor, target, at);
-  Reason reason = Reason::kProxy;
-  std::string why;
-  if (proxy != nullptr) {
-    Deadline deadline(executor, at, [&plain] {
-      error_code ignored;
-      plain.close(ignored);
-    });
-    try {
-      co_await tunnel(plain, origin, *proxy);
-    } catch (const TransportFailure&) {
-      throw;
-    } catch (const boost::system::system_error& error) {
-      if (error.code() == asio::error::operation_aborted) reason = Reason::kCancelled;
-      why = target.shown + " did not connect: " + error.code().message();
-    } catch (const ParseError& error) {
-      why = target.shown + " did not connect: " + error.what();
-    }
-    if (!why.empty()) throw ended(deadline, target, reason, why);
+  const Target target{origin.host, origin.port, origin.authority()};
+  Target first = target;
+  if (proxy != nullptr) first = {proxy->host, proxy->port, "the proxy " + proxy->shown()};
+  const bool tls_to_proxy = proxy != nullptr && proxy->tls;
+  tcp::socket plain = co_await connect(executor, first, at);
+  if (proxy != nullptr && !tls_to_proxy)
+    co_await tunnel(executor, plain, origin, *proxy, first, at);
+  auto socket = std::make_unique<TlsSocket>(std::move(plain), context,
+                                            tls_to_proxy ? proxy->host : origin.host);
+  if (tls_to_proxy) {
+    co_await shake_hands(executor, *socket, first, at);
+    co_await tunnel(executor, *socket, origin, *proxy, first, at);
+    socket->enter_tunnel(context, origin.host);
   }
-  auto socket = std::make_unique<TlsSocket>(std::move(plain), context, origin.host);
-  target.shown = origin.authority();
-  Deadline deadline(executor, at, [&socket] { socket->close(); });
-  try {
-    co_await shake_hands(*socket);
-    co_return std::move(socket);
-  } catch (const boost::system::system_error& error) {
-    const std::string refused = socket->verify_error();
-    reason = error.code() == asio::error::operation_aborted ? Reason::kCancelled : Reason::kTls;
-    why = "no trusted connection to " + target.shown + ": " +
-          (refused.empty() ? error.code().message() : refused);
-  }
-  throw ended(deadline, target, reason, why);
+  co_await shake_hands(executor, *socket, target, at);
+  co_return std::move(socket);
 }
 
 }  // namespace berth::http

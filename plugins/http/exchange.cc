@@ -117,13 +117,18 @@ std::size_t Reply::State::parse(std::string_view bytes) {
 }
 
 asio::awaitable<bool> Reply::State::read() {
+  bool waited = false;
   for (;;) {
     if (deadline.passed() || !connection) fail(asio::error::operation_aborted);
     Connection& on = *connection;
     std::vector<char>& scratch = core->scratch;
     const std::size_t kept = on.rest.size();
     if (kept + kReadBytes > scratch.size()) fail(Reason::kTooLarge, "a part of it is too large");
-    const Step step = on.socket->try_read(std::span(scratch).subspan(kept, kReadBytes));
+    // An answer is not there yet when its request has just gone out.
+    Step step;
+    step.wants = Step::Wants::kRead;
+    if (waited || !on.socket->is_drained())
+      step = on.socket->try_read(std::span(scratch).subspan(kept, kReadBytes));
     if (step.error) fail(step.error);
     if (step.ended) {
       const bool whole = parser.head_done() && parser.ends_with_connection();
@@ -139,6 +144,7 @@ asio::awaitable<bool> Reply::State::read() {
       co_return true;
     }
     if (on.rest.empty()) std::string().swap(on.rest);
+    waited = true;
     boost::system::error_code wrong;
     try {
       co_await on.socket->wait(step.wants);

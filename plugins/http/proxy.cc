@@ -93,12 +93,15 @@ Proxy parse_proxy(std::string_view text) {
   const auto parsed = urls::parse_uri(whole);
   if (!parsed || parsed->encoded_host_address().empty())
     throw UrlError("HTTPS_PROXY is not an address such as http://proxy.example:3128");
-  if (trimmed_lower(std::string_view(parsed->scheme())) != "http")
-    throw UrlError("HTTPS_PROXY must begin with http://: other kinds of proxies are not spoken to");
+  const std::string scheme = trimmed_lower(std::string_view(parsed->scheme()));
+  if (scheme != "http" && scheme != "https")
+    throw UrlError(
+        "HTTPS_PROXY must begin with http:// or https://: other kinds of proxies are not spoken to");
   Proxy proxy;
+  proxy.tls = scheme == "https";
   proxy.host = trimmed_lower(std::string_view(parsed->encoded_host_address()));
   const std::string_view port(parsed->port().data(), parsed->port().size());
-  proxy.port = port.empty() ? 80 : port_of(port);
+  proxy.port = port.empty() ? (proxy.tls ? 443 : 80) : port_of(port);
   if (proxy.port == 0) throw UrlError("HTTPS_PROXY has no usable port");
   if (parsed->has_userinfo()) {
     std::string pair = parsed->user() + ":" + parsed->password();

@@ -15,11 +15,11 @@
 
 namespace berth::http {
 
-// A proxy that is spoken to in the clear and asked to CONNECT; what passes through is TLS all the
-// same.
+// A proxy that is asked to CONNECT; what passes through is TLS all the same.
 struct Proxy {
   std::string host;
   std::uint16_t port = 0;
+  bool tls = false;      // it is spoken to over TLS, with verification, too
   Secret authorization;  // of a Proxy-Authorization field; empty: none
 
   std::string shown() const { return host + ":" + std::to_string(port); }
@@ -28,7 +28,7 @@ struct Proxy {
 class ProxySettings {
  public:
   ProxySettings() = default;
-  // The values of HTTPS_PROXY ("http://[user:password@]host[:port]") and NO_PROXY (comma-separated
+  // The values of HTTPS_PROXY ("http[s]://[user:password@]host[:port]") and NO_PROXY (comma-separated
   // host names, domains with or without a leading dot, addresses, CIDR ranges, each with or without
   // a port; "*" for all). Throws UrlError, without repeating the value.
   ProxySettings(std::string_view https_proxy, std::string_view no_proxy);

@@ -12,12 +12,6 @@
 namespace berth::http {
 namespace {
 
-// What the BIO of a connection points at.
-struct Wire {
-  int fd;
-  std::uint64_t* written;
-};
-
 Wire& wire_of(BIO* bio) { return *static_cast<Wire*>(BIO_get_data(bio)); }
 
 int transfer_result(BIO* bio, ssize_t count, int retry_flag) {
@@ -31,7 +25,7 @@ int wire_write(BIO* bio, const char* bytes, int size) {
   errno = 0;
   const ssize_t sent =
       ::send(wire_of(bio).fd, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent > 0) *wire_of(bio).written += static_cast<std::uint64_t>(sent);
+  if (sent > 0) wire_of(bio).written += static_cast<std::uint64_t>(sent);
   return transfer_result(bio, sent, BIO_FLAGS_WRITE);
 }
 
@@ -39,6 +33,8 @@ int wire_read(BIO* bio, char* buffer, int size) {
   errno = 0;
   const ssize_t got = ::recv(wire_of(bio).fd, buffer, static_cast<std::size_t>(size), MSG_DONTWAIT);
   if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+  // What comes after this makes the socket ready anew.
+  wire_of(bio).drained = got < size && got != 0;
   return transfer_result(bio, got, BIO_FLAGS_READ);
 }
 
@@ -52,11 +48,6 @@ long wire_control(BIO* bio, int command, long, void*) {
     default:
       return 0;
   }
-}
-
-int wire_destroy(BIO* bio) {
-  delete static_cast<Wire*>(BIO_get_data(bio));
-  return 1;
 }
 
 bool is_address(const std::string& host) {
@@ -83,13 +74,14 @@ TlsContext::TlsContext(const std::string& trust_file) {
   BIO_meth_set_write(method_, wire_write);
   BIO_meth_set_read(method_, wire_read);
   BIO_meth_set_ctrl(method_, wire_control);
-  BIO_meth_set_destroy(method_, wire_destroy);
   SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
   SSL_CTX_set_security_level(context_, 2);
   SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
   // A connection that waits then holds neither a read nor a write buffer.
   SSL_CTX_set_mode(context_, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // The head of a record and the rest of it in one reading.
+  SSL_CTX_set_read_ahead(context_, 1);
   SSL_CTX_set_options(context_, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   constexpr unsigned char kProtocols[] = "\x08http/1.1";
   SSL_CTX_set_alpn_protos(context_, kProtocols, sizeof kProtocols - 1);
@@ -109,19 +101,36 @@ TlsContext::~TlsContext() {
   BIO_meth_free(method_);
 }
 
-SslPtr TlsContext::connection(int fd, const std::string& host, std::uint64_t& written) const {
+SslPtr TlsContext::session(const std::string& host) const {
   SslPtr ssl(SSL_new(context_));
-  BIO* const bio = ssl ? BIO_new(method_) : nullptr;
-  if (bio == nullptr) throw std::bad_alloc();
-  BIO_set_data(bio, new Wire{fd, &written});
-  BIO_set_init(bio, 1);
-  SSL_set_bio(ssl.get(), bio, bio);
+  if (!ssl) throw std::bad_alloc();
   X509_VERIFY_PARAM* const checks = SSL_get0_param(ssl.get());
   X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1
                                       : X509_VERIFY_PARAM_set1_host(checks, host.c_str(), 0) == 1 &&
                                             SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
   if (!named) throw std::runtime_error("tls cannot check the host name: " + first_error());
+  return ssl;
+}
+
+SslPtr TlsContext::connection(Wire& wire, const std::string& host) const {
+  SslPtr ssl = session(host);
+  BIO* const bio = BIO_new(method_);
+  if (bio == nullptr) throw std::bad_alloc();
+  BIO_set_data(bio, &wire);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl.get(), bio, bio);
+  return ssl;
+}
+
+SslPtr TlsContext::inside(SslPtr carrier, const std::string& host) const {
+  SslPtr ssl = session(host);
+  BIO* const bio = BIO_new(BIO_f_ssl());
+  if (bio == nullptr) throw std::bad_alloc();
+  // When the filter goes it would say farewell on a descriptor that may be another's by then.
+  SSL_set_quiet_shutdown(carrier.get(), 1);
+  BIO_set_ssl(bio, carrier.release(), BIO_CLOSE);
+  SSL_set_bio(ssl.get(), bio, bio);
   return ssl;
 }
 

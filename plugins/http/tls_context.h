@@ -9,6 +9,7 @@
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,13 @@ struct SslDeleter {
 };
 using SslPtr = std::unique_ptr<SSL, SslDeleter>;
 
+// A connected socket as TLS uses it. It outlives the connection that is made on it.
+struct Wire {
+  int fd = -1;
+  std::uint64_t written = 0;  // bytes that the kernel took
+  bool drained = false;       // the last reading took all there was
+};
+
 class TlsContext {
  public:
   // `trust_file`: authorities in PEM that are trusted besides the system's; empty: none. Throws
@@ -28,11 +36,14 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
 
-  // A client's end on a connected socket, which stays the caller's. `written` counts the bytes that
-  // the kernel took, and outlives the result.
-  SslPtr connection(int fd, const std::string& host, std::uint64_t& written) const;
+  // A client's end on a connected socket, which stays the caller's.
+  SslPtr connection(Wire& wire, const std::string& host) const;
+  // A client's end within another one, which leads to somebody who passes bytes on to the host.
+  SslPtr inside(SslPtr carrier, const std::string& host) const;
 
  private:
+  SslPtr session(const std::string& host) const;  // that is on no connection yet
+
   SSL_CTX* context_ = nullptr;
   BIO_METHOD* method_ = nullptr;  // sends without SIGPIPE, never waits, counts
 };

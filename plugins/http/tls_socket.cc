@@ -19,7 +19,13 @@ int size_of(std::size_t bytes) { return static_cast<int>(std::min(bytes, kTransf
 
 TlsSocket::TlsSocket(Tcp::socket socket, const TlsContext& context, const std::string& host)
     : socket_(std::move(socket)),
-      ssl_(context.connection(socket_.native_handle(), host, written_)) {}
+      wire_{socket_.native_handle(), 0, false},
+      ssl_(context.connection(wire_, host)) {}
+
+void TlsSocket::enter_tunnel(const TlsContext& context, const std::string& host) {
+  ssl_ = context.inside(std::move(ssl_), host);
+  tunnelled_ = true;
+}
 
 Step TlsSocket::step_of(int result) {
   Step step;
@@ -77,6 +83,11 @@ boost::asio::awaitable<void> TlsSocket::wait(Step::Wants wants) {
   const auto direction =
       wants == Step::Wants::kWrite ? Tcp::socket::wait_write : Tcp::socket::wait_read;
   co_await socket_.async_wait(direction, boost::asio::use_awaitable);
+}
+
+bool TlsSocket::is_drained() const {
+  // What the outer TLS of a tunnel holds back is not looked for.
+  return wire_.drained && !tunnelled_ && SSL_has_pending(ssl_.get()) == 0;
 }
 
 bool TlsSocket::is_idle() {

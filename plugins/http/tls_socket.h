@@ -35,6 +35,9 @@ class TlsSocket {
   TlsSocket(const TlsSocket&) = delete;
   TlsSocket& operator=(const TlsSocket&) = delete;
 
+  // From here on a second TLS inside this one, whose other end passes bytes on to the host.
+  void enter_tunnel(const TlsContext& context, const std::string& host);
+
   Step try_handshake();
   Step try_read(std::span<char> buffer);
   Step try_write(std::string_view bytes);
@@ -43,12 +46,14 @@ class TlsSocket {
   // when closed or cancelled meanwhile.
   boost::asio::awaitable<void> wait(Step::Wants wants);
 
+  // Whether trying to read is bound to be in vain until the socket becomes ready.
+  bool is_drained() const;
   // True when it is quiet and open: what a connection has to be to carry another request.
   bool is_idle();
   void close();
 
   // Bytes that the kernel has taken, the handshake included.
-  std::uint64_t written() const { return written_; }
+  std::uint64_t written() const { return wire_.written; }
   // Why the certificate was refused; empty when it was not.
   std::string verify_error() const;
   Tcp::socket& socket() { return socket_; }
@@ -57,7 +62,8 @@ class TlsSocket {
   Step step_of(int result);
 
   Tcp::socket socket_;
-  std::uint64_t written_ = 0;
+  Wire wire_;
+  bool tunnelled_ = false;
   SslPtr ssl_;
 };
 

@@ -70,6 +70,15 @@ std::string spec_of(const Command& command, const std::string& token, const std:
   return json::serialize(spec);
 }
 
+// What the bodies of all commands begin with: the runners are most of one, and always the same.
+std::string begin_of_body() {
+  const json::array words{"-c", view(kStart), without_comments(runner_py, "#"),
+                          without_comments(runner_cjs, "//")};
+  std::string text = json::serialize(words);
+  text.back() = ',';
+  return R"({"command":"sh","sudo":false,"wait":true,"logs":true,"args":)" + text;
+}
+
 }  // namespace
 
 // One command under way.
@@ -96,11 +105,10 @@ Runner::Runner(Api& api, Commands& commands, Files& files)
     : api_(api),
       commands_(commands),
       files_(files),
-      python_(without_comments(runner_py, "#")),
-      node_(without_comments(runner_cjs, "//")) {}
+      begin_(begin_of_body()) {}
 
 std::string Runner::command_body(const Command& command, const Running& running) const {
-  json::object env, body;
+  json::object env;
   const std::string spec = spec_of(command, running.token, running.input);
   std::string_view left = spec;
   for (int part = 0; !left.empty(); ++part) {
@@ -108,17 +116,15 @@ std::string Runner::command_body(const Command& command, const Running& running)
     env["BERTH_SPEC_" + std::to_string(part)] = view(piece);
     left.remove_prefix(piece.size());
   }
-  body["command"] = "sh";
   // The token among the words is how the command is found when its id was lost.
-  body["args"] = json::array{"-c", view(kStart), python_, node_, running.token};
-  body["env"] = std::move(env);
-  body["sudo"] = false;
-  body["wait"] = true;
-  body["logs"] = true;
-  if (command.timeout.count() > 0)
-    body["timeout"] =
-        (std::chrono::ceil<milliseconds>(command.timeout) + milliseconds(kTimeoutMargin)).count();
-  return json::serialize(body);
+  std::string body = begin_;
+  body += "\"" + running.token + "\"],\"env\":" + json::serialize(env);
+  if (command.timeout.count() > 0) {
+    const auto limit = std::chrono::ceil<milliseconds>(command.timeout) + milliseconds(kTimeoutMargin);
+    body += ",\"timeout\":" + std::to_string(limit.count());
+  }
+  body += "}";
+  return body;
 }
 
 Awaitable<void> Runner::hand_over(AsyncOperation& operation, Running& running) {

@@ -46,8 +46,7 @@ class Runner {
   Api& api_;
   Commands& commands_;
   Files& files_;
-  std::string python_;  // the runners without their comments
-  std::string node_;
+  std::string begin_;  // of every body of a command
 };
 
 }  // namespace berth::vercel

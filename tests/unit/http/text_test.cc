@@ -142,13 +142,17 @@ TEST(HttpProxy, NoProxyMatchesNamesDomainsAddressesAndRanges) {
   EXPECT_TRUE(goes_through("fd00::/9", "https://[fe80::7]"));
 }
 
-TEST(HttpProxy, IsSpokenToInTheClearOnlyAndKeepsItsPassword) {
+TEST(HttpProxy, IsSpokenToInTheClearOrOverTlsAndKeepsItsPassword) {
   const ProxySettings settings("http://me:hunter2@Proxy:3128", "");
   EXPECT_EQ(settings.proxy()->shown(), "proxy:3128");
   EXPECT_EQ(settings.proxy()->authorization.reveal(), "Basic bWU6aHVudGVyMg==");
+  EXPECT_FALSE(settings.proxy()->tls);
   EXPECT_EQ(ProxySettings("proxy:99", "").proxy()->port, 99);
+  EXPECT_TRUE(ProxySettings("HTTPS://proxy:99", "").proxy()->tls);
+  EXPECT_EQ(ProxySettings("https://proxy", "").proxy()->port, 443);
+  EXPECT_EQ(ProxySettings("http://proxy", "").proxy()->port, 80);
   for (const char* bad :
-       {"https://me:hunter2@p", "socks5://me:hunter2@p", "http://", "me:hunter2@:"}) {
+       {"socks5://me:hunter2@p", "ftp://me:hunter2@p", "http://", "me:hunter2@:"}) {
     try {
       const ProxySettings refused(bad, "");
       ADD_FAILURE() << bad;
