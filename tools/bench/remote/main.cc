@@ -58,7 +58,8 @@ int run(const Options& options) {
                           fmt::print("{}\n", to_json_text(*report));
                           code = 0;
                         });
-  // Not run_loop: how long a host looks again before it sleeps is no cost of an adapter.
+  // Not run_loop: it looks again for a moment that the answers of a stand-in are within, and those of
+  // a service are not.
   loop.run();
   return code;
 }
