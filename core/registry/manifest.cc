@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <set>
 
 #include "core/base/json.h"
@@ -510,7 +511,7 @@ std::vector<std::string> unmet_requirements(
         std::any_of(requirement.options.begin(), requirement.options.end(), [&](const auto& option) {
           return std::all_of(option.begin(), option.end(), [&](const std::string& name) {
             const char* value = variable(name);
-            return value != nullptr && *value != '\0';
+            return value != nullptr && value[std::strspn(value, " \t\r\n")] != '\0';
           });
         });
     if (met) continue;

@@ -35,6 +35,20 @@ std::chrono::milliseconds milliseconds_of(const boost::json::object& config, std
 
 }  // namespace
 
+bool is_image(std::string_view image) {
+  return image.find_first_of(":/@") != std::string_view::npos;
+}
+
+void require_image(std::string_view image) {
+  const bool plain = std::all_of(image.begin(), image.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._/:@-+").find(c) != std::string_view::npos;
+  });
+  if (!plain)
+    throw Failure::rejected(Code::kInvalidArgument,
+                            "the image is neither the name of a snapshot nor a reference");
+}
+
 Scope Settings::scope_of(const std::string& recorded_organization) const {
   return {{"organization", recorded_organization},
           {"endpoint", api.text()},
@@ -60,6 +74,7 @@ Settings read_settings(const Host& host, std::string_view config_json) {
   out.target = member(config, "target");
   if (out.target.empty()) out.target = variable(host, "DAYTONA_TARGET");
   out.snapshot = member(config, "snapshot");
+  require_image(out.snapshot);
   out.trust_file = member(config, "caFile");
   out.poll_first = milliseconds_of(config, "pollFirstMs", out.poll_first);
   out.poll_most = milliseconds_of(config, "pollMostMs", out.poll_most);

@@ -37,6 +37,11 @@ struct Settings {
   Scope scope_of(const std::string& recorded_organization) const;
 };
 
+// A name is a snapshot; a reference (with a tag, a digest or a registry) is an image to build from.
+bool is_image(std::string_view image);
+// Throws Failure::rejected for what is neither.
+void require_image(std::string_view image);
+
 // From the variables and the configuration the host gives. Throws Failure::rejected.
 Settings read_settings(const Host& host, std::string_view config_json);
 

@@ -39,21 +39,6 @@ void add_resources(const Limits& limits, bool from_image, json::object& body) {
   if (limits.disk_bytes != 0) body["disk"] = limits.disk_bytes / kGib;
 }
 
-// A name is a snapshot; a reference (with a tag, a digest or a registry) is an image to build from.
-bool is_image(std::string_view image) {
-  return image.find_first_of(":/@") != std::string_view::npos;
-}
-
-void require_plain(std::string_view image) {
-  const bool plain = std::all_of(image.begin(), image.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._/:@-+").find(c) != std::string_view::npos;
-  });
-  if (!plain)
-    throw Failure::rejected(Code::kInvalidArgument,
-                            "the image is neither the name of a snapshot nor a reference");
-}
-
 }  // namespace
 
 std::string create_body(const Settings& settings, std::string_view name, const CreateSpec& spec) {
@@ -71,7 +56,7 @@ std::string create_body(const Settings& settings, std::string_view name, const C
   body["public"] = false;
   if (!settings.target.empty()) body["target"] = settings.target;
   const std::string_view image = spec.image.empty() ? settings.snapshot : spec.image;
-  require_plain(image);
+  require_image(image);
   if (is_image(image))
     body["buildInfo"] = {{"dockerfileContent", "FROM " + std::string(image) + "\n"}};
   else if (!image.empty())

@@ -41,7 +41,50 @@ Awaitable<ProbeReport> Lifecycle::probe(AsyncOperation& operation) {
   }
   report.usable = item.ok;
   report.items.push_back(std::move(item));
+  if (report.usable) {
+    ProbeItem image = co_await probe_image(operation, report.usable);
+    report.items.push_back(std::move(image));
+  }
   co_return report;
+}
+
+// What sandboxes are made of. Only the service's word that it cannot be used makes it unusable: a key
+// need not be one that may look at snapshots.
+Awaitable<ProbeItem> Lifecycle::probe_image(AsyncOperation& operation, bool& usable) {
+  const std::string& snapshot = api_.settings().snapshot;
+  ProbeItem item{"image", true, "", ""};
+  if (snapshot.empty()) {
+    item.detail = "the organization's default snapshot";
+    co_return item;
+  }
+  if (is_image(snapshot)) {
+    item.detail = "built from " + snapshot;
+    co_return item;
+  }
+  item.ok = false;
+  item.remedy = "set snapshot in the provider's configuration to an active one, or leave it out";
+  try {
+    const Url url = api_.settings().api / "snapshots" / snapshot;
+    const Answer answer =
+        co_await api_.call(Method::kGet, url, kNoBody, until(operation, kCallPatience));
+    const auto* found = answer.ok() ? answer.body.if_object() : nullptr;
+    const auto* state = found == nullptr ? nullptr : found->if_contains("state");
+    if (state != nullptr && state->is_string()) {
+      item.ok = state->get_string() == "active";
+      item.detail = "snapshot " + snapshot + " is " +
+                    api_.redacted(std::string_view(state->get_string()));
+      usable = item.ok;
+    } else {
+      item.detail = answer.status == 404 ? "there is no snapshot " + snapshot
+                                         : "snapshot " + snapshot + " was not seen: " + sentence(answer);
+      usable = answer.status != 404;
+    }
+    if (item.ok) item.remedy.clear();
+  } catch (const http::TransportFailure& failure) {
+    if (failure.reason() == http::Reason::kCancelled) throw Operation::cancelled_failure();
+    item.detail = failure.message();
+  }
+  co_return item;
 }
 
 Awaitable<Lifecycle::Look> Lifecycle::look(AsyncOperation& operation, std::string id_or_name) {

@@ -25,6 +25,7 @@ class Lifecycle {
   Awaitable<ListPage> list_owned(AsyncOperation& operation, std::string tag, std::string cursor);
 
  private:
+  Awaitable<ProbeItem> probe_image(AsyncOperation& operation, bool& usable);
   // What a look at one sandbox established.
   struct Look {
     enum class Kind { kThere, kAbsent, kUnknown };

@@ -1,8 +1,11 @@
 #include "tools/berth/doctor_checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -188,6 +191,36 @@ void check_keepers(const Context& context, const Host& host, Checks& checks) {
                       report.problem.empty() ? "" : "end that process"});
   }
   if (!any) checks.push_back({Verdict::kGood, "host", "keeper", "none; 'berth run' starts one", {}});
+}
+
+bool check_environment(const registry::Manifest& manifest, Checks& checks) {
+  const std::string group = "provider " + manifest.id;
+  const auto variable = [](const std::string& name) { return std::getenv(name.c_str()); };
+  // Each requirement by itself, and each way to meet it.
+  const auto unmet = [&](const registry::EnvRequirement& requirement) {
+    registry::Manifest part;
+    part.env_requirements = {requirement};
+    return registry::unmet_requirements(part, variable);
+  };
+  bool all_met = true;
+  for (const registry::EnvRequirement& requirement : manifest.env_requirements) {
+    const auto met = std::find_if(
+        requirement.options.begin(), requirement.options.end(), [&](const auto& option) {
+          registry::EnvRequirement one = requirement;
+          one.options = {option};
+          return unmet(one).empty();
+        });
+    if (met != requirement.options.end()) {
+      checks.push_back({Verdict::kGood, group, "environment",
+                        fmt::format("{} {} set", fmt::join(*met, " and "), met->size() == 1 ? "is" : "are"),
+                        {}});
+      continue;
+    }
+    all_met = false;
+    for (const std::string& sentence : unmet(requirement))
+      checks.push_back({Verdict::kMissing, group, "environment", "what it needs is not set", sentence});
+  }
+  return all_met;
 }
 
 Task<void> check_made_ahead(const HostedProvider& provider, Checks& checks) {

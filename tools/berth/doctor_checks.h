@@ -7,6 +7,7 @@
 
 #include "core/base/task.h"
 #include "core/plugin/load.h"
+#include "core/registry/manifest.h"
 #include "tools/berth/context.h"
 #include "tools/berth/host.h"
 
@@ -32,6 +33,9 @@ Task<void> check_host(Host& host, Checks& checks);
 
 // The keepers of this state folder, of which there may be none.
 void check_keepers(const Context& context, const Host& host, Checks& checks);
+
+// What the provider needs of the environment, by its manifest. False when something of it is missing.
+bool check_environment(const registry::Manifest& manifest, Checks& checks);
 
 // What the provider made ahead, and who keeps it.
 Task<void> check_made_ahead(const HostedProvider& provider, Checks& checks);

@@ -61,8 +61,10 @@ boost::json::object to_json(const Checks& checks) {
 
 // Programs run only with the provider that was asked for or is the default: another one's sandboxes
 // may cost money.
-Task<void> check_provider(Context& context, Host& host, std::string id, bool run_programs,
-                          Checks& checks) {
+Task<void> check_provider(Context& context, Host& host, std::string id,
+                          const registry::Manifest* manifest, bool run_programs, Checks& checks) {
+  // Before any of its code is loaded, and long before anything is made.
+  if (manifest != nullptr && !check_environment(*manifest, checks)) co_return;
   auto loaded = co_await host.load(id, {});
   if (!loaded) {
     checks.push_back({Verdict::kMissing, "provider " + id, "loading",
@@ -76,18 +78,26 @@ Task<void> check_provider(Context& context, Host& host, std::string id, bool run
   co_await check_languages(context, **loaded, host.settings().packages.any(), checks);
 }
 
+// The manifest of the provider that this host would use under an id; null: there is none.
+const registry::Manifest* manifest_of(const registry::Catalogue& catalogue, const std::string& id) {
+  for (const registry::CatalogueEntry& entry : catalogue.entries) {
+    const auto& manifest = entry.inspection.manifest;
+    if (manifest && manifest->id == id && entry.standing == registry::Standing::kUsable) return &*manifest;
+  }
+  return nullptr;
+}
+
 // The providers to look at: the one that was asked for, or every one this host would use.
 std::vector<std::string> providers_to_examine(const DoctorOptions& options, const Settings& settings,
-                                          ProviderFiles& files, Checks& checks) {
+                                              const registry::Catalogue& catalogue, Checks& checks) {
   if (!options.provider.empty()) return {options.provider};
   std::vector<std::string> ids;
-  const registry::Catalogue catalogue = registry::list_providers(
-      files.search, settings.registry, files.lock, *files.quarantine);
   for (const registry::CatalogueEntry& entry : catalogue.entries) {
     const auto& manifest = entry.inspection.manifest;
     const std::string name = manifest ? manifest->id : entry.inspection.path.string();
     if (entry.standing == registry::Standing::kUsable && manifest) {
-      if (entry.unmet_requirements.empty()) {
+      // Nobody misses a service that nobody selected.
+      if (entry.unmet_requirements.empty() || manifest->id == settings.provider) {
         ids.push_back(manifest->id);
       } else {
         checks.push_back({Verdict::kNote, "provider " + name, "environment",
@@ -120,10 +130,12 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
                     {}});
   co_await check_host(host, checks);
   check_keepers(context, host, checks);
-  for (const std::string& id : providers_to_examine(options, settings, files, checks)) {
+  const registry::Catalogue catalogue = registry::list_providers(
+      files.search, settings.registry, files.lock, *files.quarantine);
+  for (const std::string& id : providers_to_examine(options, settings, catalogue, checks)) {
     if (context.cancellation.requested()) break;
     const bool run_programs = id == options.provider || id == settings.provider;
-    co_await check_provider(context, host, id, run_programs, checks);
+    co_await check_provider(context, host, id, manifest_of(catalogue, id), run_programs, checks);
   }
   co_return checks;
 }

@@ -172,6 +172,8 @@ TEST(Manifest, RequirementsAreAllOfThemByOneOptionEach) {
             "client id with its secret.");
   set["EXAMPLE_CLIENT_SECRET"] = "";
   EXPECT_EQ(unmet_requirements(*manifest, variable).size(), 1u);  // an empty variable is not set
+  set["EXAMPLE_CLIENT_SECRET"] = " \t\n";
+  EXPECT_EQ(unmet_requirements(*manifest, variable).size(), 1u);  // nor is a blank one
   set["EXAMPLE_CLIENT_SECRET"] = "the other half";
   EXPECT_TRUE(unmet_requirements(*manifest, variable).empty());
 }
