@@ -12,8 +12,6 @@
 namespace berth::tests {
 namespace {
 
-using testing::FakeHost;
-
 berth_provider_entry_fn entry() {
   static const berth_provider_entry_fn found = [] {
     void* library = ::dlopen(BERTH_REFERENCE_PROVIDER, RTLD_NOW | RTLD_LOCAL);
@@ -22,6 +20,25 @@ berth_provider_entry_fn entry() {
   }();
   return found;
 }
+
+// Asks for the shutdown that no test asked for: a provider is deleted by its own.
+class FakeHost : public testing::FakeHost {
+ public:
+  using testing::FakeHost::FakeHost;
+  FakeHost(const FakeHost&) = delete;
+  FakeHost& operator=(const FakeHost&) = delete;
+  ~FakeHost() {
+    if (!ended_) testing::FakeHost::shutdown();
+  }
+  berth_op start_shutdown() {
+    ended_ = true;
+    return testing::FakeHost::start_shutdown();
+  }
+  testing::Answer shutdown() { return wait(start_shutdown()); }
+
+ private:
+  bool ended_ = false;
+};
 
 class Reference : public ::testing::Test {
  protected:
