@@ -1,14 +1,16 @@
-// Judges documents by a published schema.
+// Judges documents by the published schemas, for as long as it is asked.
 //
-// usage: documents.mjs MODULES SCHEMAS NAME < DOCUMENTS
+// usage: documents.mjs MODULES SCHEMAS
 //
-// MODULES is a folder with node_modules, SCHEMAS one with *.schema.json files, NAME the one of them to judge by.
-// Standard input has one document a line, at least one. Exit 0 when all are valid, 1 otherwise; what is wrong is printed.
+// MODULES is a folder with node_modules, SCHEMAS one with *.schema.json files. A line of standard input asks:
+// {"schema": NAME, "documents": [...]}. A line of standard output answers: a list of what is wrong, empty when there
+// are documents and all are valid.
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
-const [modules, folder, name] = process.argv.slice(2);
+const [modules, folder] = process.argv.slice(2);
 const Ajv2020 = createRequire(join(modules, "package.json"))("ajv/dist/2020").default;
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
 const ids = new Map();
@@ -17,14 +19,17 @@ for (const file of readdirSync(folder).filter((one) => one.endsWith(".schema.jso
   ajv.addSchema(schema);
   ids.set(file, schema.$id);
 }
-const validate = ajv.getSchema(ids.get(`${name}.schema.json`));
 
-const lines = readFileSync(0, "utf8").split("\n").filter((line) => line !== "");
-let wrong = lines.length === 0 ? 1 : 0;
-lines.forEach((line, index) => {
-  if (validate(JSON.parse(line))) return;
-  wrong += 1;
-  console.log(`document ${index}: ${ajv.errorsText(validate.errors)}\n  ${line.slice(0, 300)}`);
-});
-console.log(`${lines.length} documents, ${wrong} wrong`);
-process.exit(wrong === 0 ? 0 : 1);
+function wrongOf({ schema, documents }) {
+  const validate = ajv.getSchema(ids.get(`${schema}.schema.json`));
+  const wrong = documents.length === 0 ? ["no document"] : [];
+  documents.forEach((document, index) => {
+    if (validate(document)) return;
+    wrong.push(`document ${index}: ${ajv.errorsText(validate.errors)}\n  ${JSON.stringify(document).slice(0, 300)}`);
+  });
+  return wrong;
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(wrongOf(JSON.parse(line)))}\n`);
+}

@@ -1,5 +1,7 @@
 """What the tests of the berth command share: running the real binary on a state folder of its own."""
 
+import atexit
+import functools
 import json
 import os
 import re
@@ -56,6 +58,33 @@ def processes_with(text):
         if state and state.group(1) not in "ZX":
             found[int(name)] = line
     return found
+
+
+class Judge:
+    """What knows the published schemas: started once, because it reads and compiles them all."""
+
+    def __init__(self):
+        command = ["node", MANIFEST_TESTS / "documents.mjs", os.environ["BERTH_AJV"], MANIFESTS]
+        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        atexit.register(self.close)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def wrong(self, schema, documents):
+        self.process.stdin.write(json.dumps({"schema": schema, "documents": documents}) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"what judges documents ended with code {self.process.wait(TIMEOUT_SECONDS)}")
+        return json.loads(answer)
+
+
+@functools.cache
+def judge():
+    return Judge()
 
 
 class BerthCase(unittest.TestCase):
@@ -140,11 +169,7 @@ class BerthCase(unittest.TestCase):
     def assert_valid(self, schema, documents):
         """Judges documents by manifests/<schema>.schema.json."""
         self.assertTrue(documents)
-        lines = "".join(json.dumps(document) + "\n" for document in documents)
-        judge = MANIFEST_TESTS / "documents.mjs"
-        done = subprocess.run(["node", judge, os.environ["BERTH_AJV"], MANIFESTS, schema], input=lines, text=True,
-                              capture_output=True, timeout=TIMEOUT_SECONDS)
-        self.assertEqual(done.returncode, 0, done.stdout[-4000:] + done.stderr[-4000:])
+        self.assertEqual(judge().wrong(schema, documents), [])
 
     def receipts(self):
         lines = self.berth("receipts", "--format", "jsonl").stdout.splitlines()
