@@ -23,11 +23,19 @@ HEADER = Path(__file__).parents[3] / "tools" / "berth" / "exit_codes.h"
 
 
 class Help(BerthCase):
+    HELP = {}
+
+    def help_of(self, *command):
+        """What the command says of itself, asked once for all of these tests."""
+        if command not in self.HELP:
+            self.HELP[command] = self.berth(*command, "--help")
+        return self.HELP[command]
+
     def test_every_command_explains_itself_with_examples_in_eighty_columns(self):
         for command in [[], ["provider"], ["conformance"], ["session"], ["document"], ["credits"], ["templates"],
                         *COMMANDS]:
             with self.subTest(command=command):
-                done = self.berth(*command, "--help")
+                done = self.help_of(*command)
                 self.assertIn("Example", done.stdout)
                 self.assertIn("Usage: berth " + " ".join(command), done.stdout)
                 self.assertEqual(done.stderr, "")
@@ -36,7 +44,7 @@ class Help(BerthCase):
 
     def test_the_commands_of_these_tests_are_all_there_are(self):
         def leaves(*command):
-            listed = self.berth(*command, "--help").stdout.partition("Subcommands:\n")[2].partition("\n\n")[0]
+            listed = self.help_of(*command).stdout.partition("Subcommands:\n")[2].partition("\n\n")[0]
             inner = re.findall(r"^  (\S+)", listed, re.MULTILINE)
             return [leaf for one in inner for leaf in leaves(*command, one)] if inner else [list(command)]
         self.assertEqual(sorted(leaves()), sorted(COMMANDS))
@@ -44,7 +52,7 @@ class Help(BerthCase):
     def test_every_leaf_command_takes_the_shared_options(self):
         for command in COMMANDS:
             with self.subTest(command=command):
-                text = self.berth(*command, "--help").stdout
+                text = self.help_of(*command).stdout
                 for option in ("--json", "--state-dir", "--config"):
                     self.assertIn(option, text)
 
@@ -55,7 +63,7 @@ class Help(BerthCase):
     def test_every_exit_code_is_in_the_help_and_in_the_manual(self):
         names = re.findall(r"^  k(\w+) = (\d+),", HEADER.read_text(), re.MULTILINE)
         self.assertGreater(len(names), 10)
-        help_text, manual = self.berth("--help").stdout, MANUAL.read_text()
+        help_text, manual = self.help_of().stdout, MANUAL.read_text()
         for name, number in names:
             with self.subTest(code=name):
                 self.assertRegex(help_text, rf"(?m)^  {number} ")
@@ -69,7 +77,7 @@ class Help(BerthCase):
             known = synopsis[" ".join(command)]
             if "Ar option ..." in known:  # those of run
                 known += synopsis["run"]
-            flags = re.findall(r"^  (?:-[a-z], ?)?(--[a-z-]+)", self.berth(*command, "--help").stdout, re.MULTILINE)
+            flags = re.findall(r"^  (?:-[a-z], ?)?(--[a-z-]+)", self.help_of(*command).stdout, re.MULTILINE)
             self.assertGreaterEqual(len(flags), 3)
             for flag in flags:
                 with self.subTest(command=command, flag=flag):
@@ -79,7 +87,7 @@ class Help(BerthCase):
 
     def test_the_manual_knows_no_flag_that_the_command_does_not(self):
         for name, known in self.synopsis(MANUAL.read_text().replace("\\-", "-")).items():
-            text = self.berth(*name.split(), "--help").stdout
+            text = self.help_of(*name.split()).stdout
             for flag in re.findall(r"Fl (-[a-z-]+)", known):
                 with self.subTest(command=name, flag=flag):
                     self.assertRegex(text, rf"(?m)^  (?:-[a-z], ?)?-{flag}(?![a-z-])")
