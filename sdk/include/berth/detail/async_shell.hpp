@@ -19,6 +19,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -41,11 +42,19 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   // Not from the loop's own thread.
   ~Loop() {
+    { const std::lock_guard lock(starting_); }
     guard_.reset();
     context_.stop();
     thread_.join();
   }
   boost::asio::io_context& context() { return context_; }
+
+  // Asio wakes the loop after it has let go of its own lock: the coroutine may have ended by then,
+  // and another thread be about to destroy what is being woken.
+  void spawn(boost::asio::awaitable<void> coroutine) {
+    const std::lock_guard lock(starting_);
+    boost::asio::co_spawn(context_, std::move(coroutine), boost::asio::detached);
+  }
 
  private:
   void run() {
@@ -55,6 +64,7 @@ class Loop {
     context_.run();
   }
 
+  std::mutex starting_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
   std::thread thread_;
@@ -81,7 +91,7 @@ class AsyncShell : public Gate {
     try {
       const OpenSpec spec = decode();
       if (!loop_) loop_ = std::make_unique<Loop>();
-      boost::asio::co_spawn(loop_->context(), perform_open(op, spec), boost::asio::detached);
+      loop_->spawn(perform_open(op, spec));
     } catch (...) {
       refuse(op, "open", std::current_exception());
       set_phase(Phase::kEntered);
@@ -256,9 +266,7 @@ class AsyncShell : public Gate {
     if (end_operation()) spawn_shutdown();
   }
 
-  void spawn_shutdown() {
-    boost::asio::co_spawn(loop_->context(), perform_shutdown(), boost::asio::detached);
-  }
+  void spawn_shutdown() { loop_->spawn(perform_shutdown()); }
 
   // The author's shutdown runs on the loop; the loop's thread is joined on a lent one.
   boost::asio::awaitable<void> perform_shutdown() {
