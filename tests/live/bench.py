@@ -167,7 +167,12 @@ class Bench:
             self.stop(child)
         if not (self.folder / "state").exists():
             return [], [], 0
-        made = self._settled(say)
+        try:
+            made = self._settled(say)
+        except Failed as failed:
+            say(str(failed))
+            # What berth cannot tell may be any of those that were begun.
+            return [f"of {self.calls} calls, sandboxes whose names are not known"], [], self.calls
         left, forced = [], []
         for intent in made:
             name, ref = intent["name"], intent["ref"]

@@ -44,11 +44,11 @@ class LiveTest(unittest.TestCase):
         self.stand_in.ask(clear=True)
         self.folders = Path(tempfile.mkdtemp(dir=self.place))
 
-    def start(self, *arguments, credentials=None, endpoint=True, **more):
+    def start(self, *arguments, credentials=None, endpoint=True, berth=BERTH, **more):
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("DAYTONA_", "VERCEL_")) and name != "CI"}
         where = ["--api-url", self.stand_in.url + "/api", "--ca-file", self.stand_in.authority] if endpoint else []
-        return subprocess.Popen([sys.executable, "-B", HERE / "live.py", "--berth", BERTH, SERVICE, *where, *arguments],
+        return subprocess.Popen([sys.executable, "-B", HERE / "live.py", "--berth", berth, SERVICE, *where, *arguments],
                                 env={**kept, **(CREDENTIALS if credentials is None else credentials), **more,
                                      "TMPDIR": str(self.folders)},
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -148,6 +148,16 @@ class LiveTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(json.loads(done.stdout)["settled"])
         self.assertEqual(self.stand_in.machines(), 0)
+
+    def test_a_berth_that_tells_nothing_at_the_end_may_have_left_something(self):
+        berth = self.folders / "berth"
+        berth.write_text('#!/bin/sh\nfor word; do test "$before" != --state-dir || mkdir -p "$word"; before=$word; done\n'
+                         'exit 203\n')
+        berth.chmod(0o700)
+        code, out = self.live("--sandboxes", "1", "--patience", "2", berth=berth)
+        self.assertEqual(code, LEFT, out)
+        self.assertIn("sandboxes whose names are not known", out)
+        self.assertIn("berth reconcile --state-dir", out)
 
 
 if __name__ == "__main__":
