@@ -86,7 +86,7 @@ build() {
   shift
   if ! NINJA_STATUS='[%f/%t] ' ninja -C "$folder" "$@" </dev/null 2>&1 | tee "$log" |
       show_progress "build/$preset"; then
-    grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | head -n 60 >&2
+    sed '/^\[[0-9]*\/[0-9]*\] /d' "$log" | sed -n 1,60p >&2
     die "building failed; the whole output: $log"
   fi
 }
