@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/host/host.h"
@@ -22,8 +24,11 @@ double seconds_since(Instant begun) {
 // Keeps every byte, in blocks that are not moved again.
 class Keeper final : public ExecutionObserver {
  public:
+  // The program's own start counts, as that of `cat` does.
+  void on_stage(std::string_view stage) override {
+    if (stage == "run" && !begun_) begun_ = std::chrono::steady_clock::now();
+  }
   Flow on_output(const OutputChunk& chunk) override {
-    if (bytes_ == 0) begun_ = std::chrono::steady_clock::now();
     bytes_ += chunk.raw.size();
     std::string_view rest = chunk.raw;
     while (!rest.empty()) {
@@ -34,7 +39,7 @@ class Keeper final : public ExecutionObserver {
       blocks_.back().append(piece);
       rest.remove_prefix(piece.size());
     }
-    seconds_ = seconds_since(begun_);
+    if (begun_) seconds_ = seconds_since(*begun_);
     return Flow::kContinue;
   }
 
@@ -45,7 +50,7 @@ class Keeper final : public ExecutionObserver {
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
   std::vector<std::string> blocks_;
   std::uint64_t bytes_ = 0;
-  Instant begun_{};
+  std::optional<Instant> begun_;
   double seconds_ = 0;
 };
 
