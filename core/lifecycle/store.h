@@ -33,6 +33,7 @@ struct IntentFilter {
   std::string name = {};
   bool unresolved_only = false;  // everything but RELEASED
   std::size_t count_max = 1000;
+  bool newest = false;          // of more than count_max the last ones; they too come in order
   std::string after_name = {};  // paging: rows after this one in order
   // False: `result` stays empty, for lists. Such an intent must not be written back.
   bool with_results = true;

@@ -182,6 +182,12 @@ class Conformance(unittest.TestCase):
         self.assertRegex(ran.stderr, r"\Aberth: ")
         return ran.stderr
 
+    def test_explain_is_one_document_with_json(self):
+        told = json.loads(self.plain("explain", "KEY-001", "--json").stdout)
+        self.assertEqual(told["id"], "KEY-001")
+        self.assertIn("KEY-001", [case["clause"] for case in told["cases"]])
+        self.assertTrue(told["remedy"])
+
     def test_explain_names_the_clause_and_what_to_do(self):
         told = self.plain("explain", "KEY-001")
         self.assertEqual(told.returncode, 0)

@@ -60,10 +60,13 @@ class MemoryTransaction final : public Transaction, public LedgerRows {
     bool started = filter.after_name.empty();
     for (const std::string& name : rows_.order) {
       const Intent& intent = rows_.intents.find(name)->second;
-      if (started && found.size() < filter.count_max && matches(filter, intent))
-        found.push_back(intent);
+      if (started && matches(filter, intent)) found.push_back(intent);
       if (name == filter.after_name) started = true;
     }
+    const std::size_t over = found.size() - std::min(found.size(), filter.count_max);
+    const auto keep = static_cast<std::ptrdiff_t>(found.size() - over);
+    if (filter.newest) found.erase(found.begin(), found.end() - keep);
+    else found.erase(found.begin() + keep, found.end());
     return found;
   }
   Status insert_intent(const Intent& intent) override {

@@ -130,6 +130,17 @@ Task<int> explain_conformance(Context& context, ConformanceExplainOptions option
   if (clause == nullptr)
     co_return usage(context, fmt::format("'{}' is no case and no clause{}; see 'berth conformance list'",
                                          printable(options.id.substr(0, 64)), near_ids(id, Among::kBoth)));
+  if (context.common.json) {
+    boost::json::array cases;
+    for (const Case& other : conformance::all_cases())
+      if (other.clause == clause->id) cases.push_back(to_json(other));
+    co_return to_int(print_json(context.console, {{"id", clause->id},
+                                                  {"text", clause->text},
+                                                  {"why", clause->why},
+                                                  {"enforcedBy", clause->enforced_by},
+                                                  {"remedy", clause->remedy},
+                                                  {"cases", std::move(cases)}}));
+  }
   std::string text = registry::explain(*clause);
   for (const Case& other : conformance::all_cases())
     if (other.clause == clause->id)

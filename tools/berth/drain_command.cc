@@ -94,7 +94,7 @@ Exit print_text(Console& console, const Drained& drained) {
 }  // namespace
 
 Task<int> drain_providers(Context& context, DrainOptions options) {
-  auto host = Host::open(context);
+  auto host = Host::open_existing(context);
   if (!host) co_return report(context, host.error());
   auto drained = co_await drain(context, **host, options.provider);
   co_await (*host)->close();

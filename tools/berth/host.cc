@@ -85,6 +85,18 @@ Tried<std::unique_ptr<Host>> Host::open(const Context& context,
       new Host(std::move(*settings), std::move(*state_dir), std::move(*host)));
 }
 
+Tried<std::unique_ptr<Host>> Host::open_existing(const Context& context) {
+  const std::string& named = context.common.state_dir;
+  std::error_code error;
+  if (!named.empty() && !std::filesystem::exists(named, error) && !error) {
+    return failed(Exit::kInput,
+                  Error(ErrorKind::kNotFound,
+                        fmt::format("--state-dir '{}': there is no such folder, so nothing is recorded in it",
+                                    printable(named))));
+  }
+  return open(context);
+}
+
 Host::Host(Settings settings, std::filesystem::path state_dir, std::unique_ptr<berth::Host> host)
     : settings_(std::move(settings)), state_dir_(std::move(state_dir)), host_(std::move(host)) {}
 Host::~Host() = default;

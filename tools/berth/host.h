@@ -35,6 +35,8 @@ class Host {
   // in a keeper where that works.
   static Tried<std::unique_ptr<Host>> open(const Context& context,
                                            std::optional<plugin::Keeping> keeping = {});
+  // For what only looks, cleans up or settles: a folder that --state-dir names has to be there.
+  static Tried<std::unique_ptr<Host>> open_existing(const Context& context);
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;

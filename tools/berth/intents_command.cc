@@ -73,9 +73,15 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
   filter.session = options.session;
   filter.provider_id = options.provider;
   filter.unresolved_only = options.unresolved;
-  filter.count_max = options.count_max == 0 ? kCountDefault : options.count_max;
+  const std::size_t count_max = options.count_max == 0 ? kCountDefault : options.count_max;
+  filter.count_max = count_max + 1;  // whether there are more
+  filter.newest = true;
   auto intents = co_await read_intents(host.store(), filter);
   if (!intents) co_return report(context, {Exit::kState, intents.error()});
+  if (intents->size() > count_max) {
+    intents->erase(intents->begin());
+    context.console.note(fmt::format("these are the newest {}; --limit shows more", count_max));
+  }
   Exit printed = Exit::kSuccess;
   if (context.common.json) {
     boost::json::array items;
@@ -99,7 +105,7 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
 }  // namespace
 
 Task<int> show_intents(Context& context, IntentsOptions options) {
-  auto host = Host::open(context);
+  auto host = Host::open_existing(context);
   if (!host) co_return report(context, host.error());
   const int exit = options.name.empty() ? co_await show_all(context, **host, options)
                                         : co_await show_one(context, **host, options.name);

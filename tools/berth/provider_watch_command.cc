@@ -50,8 +50,11 @@ std::optional<Step> step_after(const fs::path& folder, std::size_t done) {
   const fs::path build = folder / "build";
   const std::string berth = (os::executable_folder() / "berth").string();
   std::vector<Step> steps;
-  steps.push_back({"configure", {"cmake", "-S", folder.string(), "-B", build.string(),
-                                 "-DCMAKE_PREFIX_PATH=" + os::executable_folder().parent_path().string()}});
+  std::vector<std::string> configure = {"cmake", "-S", folder.string(), "-B", build.string()};
+  // Once it is configured, where packages are looked for is the author's.
+  if (std::error_code error; !fs::exists(build / "CMakeCache.txt", error))
+    configure.push_back("-DCMAKE_PREFIX_PATH=" + os::executable_folder().parent_path().string());
+  steps.push_back({"configure", std::move(configure)});
   steps.push_back({"build", {"cmake", "--build", build.string()}});
   for (const fs::path& file : providers_in(build)) {
     steps.push_back({"inspect", {berth, "provider", "inspect", file.string()}});

@@ -165,7 +165,7 @@ Task<Tried<Exit>> print_totals(Context& context, Host& host, const ReceiptsOptio
 }  // namespace
 
 Task<int> show_receipts(Context& context, ReceiptsOptions options) {
-  auto host = Host::open(context);
+  auto host = Host::open_existing(context);
   if (!host) co_return report(context, host.error());
   Tried<Exit> printed = Exit::kSuccess;
   if (options.summary) {

@@ -71,7 +71,7 @@ Task<Tried<ReconcileSummary>> reconcile_all(Context& context, Host& host,
 }  // namespace
 
 Task<int> reconcile_intents(Context& context, ReconcileOptions options) {
-  auto host = Host::open(context);
+  auto host = Host::open_existing(context);
   if (!host) co_return report(context, host.error());
   auto summary = co_await reconcile_all(context, **host, options);
   co_await (*host)->close();

@@ -123,7 +123,14 @@ Result<Settings> parse_settings(std::string_view document) {
   BERTH_TRY(value parsed, parse_json(document, {kSettingsBytesMax, 32}));
   if (!parsed.is_object()) return wrong("config", "is not an object");
   Settings settings;
-  const Readers own = {
+  object of_registry;
+  const auto registrys = [&of_registry](std::string_view key) -> Reader {
+    return [&of_registry, key](const value& from, const std::string&) -> Status {
+      of_registry[key] = from;
+      return {};
+    };
+  };
+  const Readers readers = {
       {"provider", text(settings.provider)},
       {"priceMicroUsd", money(settings.price)},
       {"limits", nested({{"memory", measured(settings.limits.memory_bytes, parse_size)},
@@ -145,15 +152,13 @@ Result<Settings> parse_settings(std::string_view document) {
       {"documents", nested({{"run", truth(settings.run_documents)}})},
       {"templates", nested({{"keep", truth(settings.keep_templates)},
                             {"idle", measured(settings.keeper_idle, parse_duration)}})},
+      {"providers", registrys("providers")},
+      {"requireLock", registrys("requireLock")},
+      {"requireSignature", registrys("requireSignature")},
+      {"trustedKeys", registrys("trustedKeys")},
   };
-  object mine;
-  object of_registry;
-  for (const auto& [key, member] : parsed.get_object()) {
-    object& into = own.contains(std::string_view(key)) ? mine : of_registry;
-    into[key] = member;
-  }
-  settings.selects_provider = mine.contains("provider");
-  BERTH_CHECK_OK(read_object(value(std::move(mine)), "config", own));
+  settings.selects_provider = parsed.get_object().contains("provider");
+  BERTH_CHECK_OK(read_object(parsed, "config", readers));
   BERTH_CHECK_OK(check(settings));
   BERTH_TRY(settings.registry, registry::parse_configuration(to_json_text(value(of_registry))));
   return settings;

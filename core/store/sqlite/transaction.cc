@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -244,7 +245,7 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
   if (!filter.provider_id.empty()) sql += " AND p.provider_id = ?";
   if (!filter.name.empty()) sql += " AND i.seq = ?";
   if (filter.unresolved_only) sql += " AND i.open = 1";
-  sql += " ORDER BY i.seq LIMIT ?";
+  sql += filter.newest ? " ORDER BY i.seq DESC LIMIT ?" : " ORDER BY i.seq LIMIT ?";
   std::int64_t after = 0;
   if (!filter.after_name.empty()) {
     BERTH_TRY(const RowCache::Entry* const last, need(filter.after_name));
@@ -265,7 +266,7 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
   std::size_t result_bytes = 0;
   for (;;) {
     BERTH_TRY(const bool row, rows.step());
-    if (!row) return found;
+    if (!row) break;
     BERTH_TRY(RowCache::Entry entry, entry_row(rows));
     if (entry.intent.result) result_bytes += entry.intent.result->size();
     if (result_bytes > kListedResultBytesMax)
@@ -276,6 +277,8 @@ Result<std::vector<Intent>> SqliteTransaction::list_intents(const IntentFilter& 
                       found.size() + 1, kListedResultBytesMax));
     found.push_back(std::move(entry.intent));
   }
+  if (filter.newest) std::reverse(found.begin(), found.end());
+  return found;
 }
 
 Status SqliteTransaction::insert_intent(const Intent& intent) {

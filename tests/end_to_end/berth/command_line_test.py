@@ -323,7 +323,15 @@ class StateFolder(BerthCase):
         self.assertIn("can be written by others", self.refused(folder))
 
     def test_a_place_where_nothing_can_be_made_is_refused(self):
-        self.assertIn("/proc/nowhere", self.refused("/proc/nowhere"))
+        done = self.berth("run", "-", "--language", "python", "--state-dir", "/proc/nowhere", input="1", expect=cli.STATE)
+        self.assertIn("/proc/nowhere", done.stderr)
+
+    def test_what_only_looks_or_settles_takes_no_folder_that_is_not_there(self):
+        folder = self.work / "mistyped"
+        for command in (["receipts"], ["intents"], ["reconcile"], ["drain", "--provider", "local"]):
+            done = self.berth(*command, "--state-dir", str(folder), expect=cli.INPUT)
+            self.assertIn(f"'{folder}': there is no such folder", done.stderr)
+            self.assertFalse(folder.exists())
 
     def test_a_store_that_is_not_one_is_refused_and_left_alone(self):
         folder = self.work / "state"

@@ -170,6 +170,16 @@ class Killed(BerthCase):
         self.assertIn("RELEASED", self.berth("intents", name).stdout)
         self.assertIn(name, self.berth("receipts", "--format", "csv").stdout)
 
+    def test_a_list_that_is_cut_has_the_newest_intents_and_says_so(self):
+        program = self.file("p.py", "")
+        names = [self.document("run", program)["receipt"]["name"] for _ in range(3)]
+        self.assertEqual([one["name"] for one in self.document("intents", "--limit", "2")["intents"]], names[1:])
+        cut, whole = self.berth("intents", "--limit", "2"), self.berth("intents", "--limit", "3")
+        self.assertIn("these are the newest 2; --limit shows more", cut.stderr)
+        self.assertNotIn(names[0], cut.stdout)
+        self.assertIn(names[0], whole.stdout)
+        self.assertEqual(whole.stderr, "")
+
     def test_reconcile_of_one_name_that_is_released_says_so(self):
         name = self.document("run", self.file("p.py", "print(1)"))["receipt"]["name"]
         done = self.berth("reconcile", "--name", name, expect=cli.INPUT)
