@@ -4,8 +4,9 @@
 usage: matrix.py BERTH PLUGINS [--whole] [--only GLOB] [--jobs N]
        matrix.py BERTH PLUGINS --self      proves that the check can fail
 
-twins.txt is the record of which case finds which twin. Without --whole each twin meets its own case and a sample of
-the others, the half or more of it from its own area; with it every twin meets every case. The table of clause, case and twin is printed.
+twins.txt is the record of which case finds which twin. Without --whole each twin meets its own case and one other,
+of its own area where that has more, the same in each run; with it every twin meets every case, which alone shows that
+no other case finds it. The table of clause, case and twin is printed.
 """
 
 import argparse
