@@ -70,13 +70,15 @@ need_packages() {
 # configure PRESET [CMAKE ARGUMENT ...]: once; afterwards the build itself reconfigures when a CMake file changes.
 configure() {
   local folder="$root/build/$1"
-  if [ -f "$folder/build.ninja" ]; then return; fi
+  # What it was asked for last time lies beside what came of it: other options make it another build.
+  if [ -f "$folder/build.ninja" ] && [ "$(cat "$folder/options" 2>/dev/null)" = "$*" ]; then return; fi
   mkdir -p "$folder"
   say "configuring build/$1"
   if ! (cd "$root" && cmake --preset "$@") </dev/null >"$folder/configure.log" 2>&1; then
     tail -n 40 "$folder/configure.log" >&2
     die "configuring failed; the whole output: $folder/configure.log"
   fi
+  printf '%s' "$*" >"$folder/options"
 }
 
 # build PRESET [TARGET ...]: one moving line on a terminal, a line at every tenth elsewhere, the
