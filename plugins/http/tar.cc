@@ -14,7 +14,7 @@ constexpr std::uint64_t kOctalMax = (std::uint64_t{1} << 33) - 1;  // 11 octal d
 constexpr std::uint64_t kStoredMax = 65535;                        // of a deflate block
 
 void put_text(char* at, std::size_t room, std::string_view text) {
-  std::memcpy(at, text.data(), std::min(room, text.size()));
+  text.copy(at, room);
 }
 
 void put_octal(char* at, std::size_t digits, std::uint64_t number) {
