@@ -39,7 +39,8 @@ class Deadlines final : public boost::asio::execution_context::service {
   }
 
  private:
-  void shutdown() override {}
+  // The service of timers is younger than this one, and destroyed before it.
+  void shutdown() override { timer_.reset(); }
 
   void set(Clock::time_point at) {
     set_for_ = at;
