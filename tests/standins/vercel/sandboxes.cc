@@ -158,6 +158,12 @@ Task<void> Vercel::boot(SandboxPointer sandbox, std::string archive) {
     session->status = "failed";
     co_return;
   }
+  if (session->stop_requested_at != 0) {
+    co_await (*guest)->end();
+    session->status = "stopped";
+    session->stopped_at = session->updated_at = now_ms();
+    co_return;
+  }
   session->guest = *guest;
   if (!archive.empty()) {
     Program program;

@@ -97,8 +97,10 @@ Task<SnapshotPointer> Vercel::take(SessionPointer session, std::string method, s
 
 // The real sandbox is gone when this comes back. What is persistent leaves a snapshot.
 Task<void> Vercel::end_session(SessionPointer session, std::string status) {
-  if (session->stop_requested_at != 0 || session->guest == nullptr) co_return;
+  if (session->stop_requested_at != 0) co_return;
+  // What still boots ends itself when it finds this.
   session->stop_requested_at = now_ms();
+  if (session->guest == nullptr) co_return;
   session->status = "stopping";
   if (session->end != nullptr) session->end->cancel();
   if (of_session(*session)->persistent && session->guest->alive()) {
