@@ -7,7 +7,6 @@ usage: live_test.py BERTH STANDIN SERVICE [unittest's arguments]
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "standins" / "support"))
 sys.path.insert(0, str(HERE))
 from cases import CASES  # noqa: E402
-from stand_in import StandIn  # noqa: E402
+import stand_in  # noqa: E402
 
 BERTH, STANDIN, SERVICE = sys.argv[1:4]
 SECRET = "very-secret-credential"
@@ -35,10 +34,7 @@ FAILED, USAGE, NO_CREDENTIALS, LEFT = 1, 2, 3, 4
 class LiveTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = Path(tempfile.mkdtemp(prefix=f"berth-live-{SERVICE}-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        cls.stand_in = StandIn(STANDIN, SERVICE, str(cls.place))
-        cls.addClassCleanup(cls.stand_in.__exit__)
+        stand_in.for_all_tests(cls, STANDIN, SERVICE, "live-")
 
     def setUp(self):
         self.stand_in.ask(clear=True)

@@ -6,15 +6,13 @@ usage: command_test.py BERTH STANDIN SERVICE [unittest's arguments]
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "standins" / "support"))
-from stand_in import StandIn  # noqa: E402
+import stand_in  # noqa: E402
 
 BERTH, STANDIN, SERVICE = sys.argv[1:4]
 KEY, OTHER_KEY = "very-secret-key", "another-secret-key"
@@ -29,10 +27,7 @@ PRICE_MICROS = 50_000
 class CommandTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = Path(tempfile.mkdtemp(prefix=f"berth-{SERVICE}-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        cls.stand_in = StandIn(STANDIN, SERVICE, str(cls.place))
-        cls.addClassCleanup(cls.stand_in.__exit__)
+        stand_in.for_all_tests(cls, STANDIN, SERVICE, "")
         cls.config = cls.place / "config.json"
         cls.config.write_text(json.dumps({"provider": SERVICE, "deadlines": {"create": "10s"}, "providers": {SERVICE: {
             "config": {"apiUrl": cls.stand_in.url + "/api", "caFile": cls.stand_in.authority, "pollFirstMs": 20,

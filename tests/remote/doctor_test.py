@@ -6,7 +6,6 @@ usage: doctor_test.py BERTH STANDIN SERVICE [unittest's arguments]
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "standins" / "support"))
-from stand_in import StandIn  # noqa: E402
+import stand_in  # noqa: E402
 
 BERTH, STANDIN, SERVICE = sys.argv[1:4]
 KEY = "very-secret-key"
@@ -29,10 +28,7 @@ TIMEOUT_SECONDS = 180
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = Path(tempfile.mkdtemp(prefix=f"berth-doctor-{SERVICE}-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        cls.stand_in = StandIn(STANDIN, SERVICE, str(cls.place))
-        cls.addClassCleanup(cls.stand_in.__exit__)
+        stand_in.for_all_tests(cls, STANDIN, SERVICE, "doctor-")
 
     def setUp(self):
         self.stand_in.ask(clear=True)

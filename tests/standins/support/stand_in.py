@@ -3,8 +3,11 @@
 import contextlib
 import http.client
 import json
+import shutil
 import ssl
 import subprocess
+import tempfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 
@@ -63,3 +66,11 @@ class StandIn:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
+
+
+def for_all_tests(case, program, service, name):
+    """Gives a class of tests a folder, `place`, and a stand-in, `stand_in`; both are gone after its last test."""
+    case.place = Path(tempfile.mkdtemp(prefix=f"berth-{name}{service}-"))
+    case.addClassCleanup(shutil.rmtree, case.place, ignore_errors=True)
+    case.stand_in = StandIn(program, service, str(case.place))
+    case.addClassCleanup(case.stand_in.__exit__)
