@@ -91,7 +91,7 @@ def run_at(witness, arguments, interruptions):
     most = needed if arguments.sandboxes is None else min(needed, arguments.sandboxes)
     say(f"live: {witness.name} at {witness.address}")
     say(f"live: at most {most} sandboxes, one at a time; nothing begins after {arguments.seconds} s, and cleaning up "
-        f"takes about {arguments.patience} s at most; each sandbox ends by itself after {LIFETIME_MINUTES} minutes")
+        f"waits at most {arguments.patience} s for each step; each sandbox ends by itself after {LIFETIME_MINUTES} minutes")
     try:
         others = witness.listed()
     except service.ServiceError as error:
@@ -119,7 +119,7 @@ def run_at(witness, arguments, interruptions):
         say(f"live: berth reconcile --state-dir {folder / 'state'} --config {bench.config}")
         return LEFT
     shutil.rmtree(folder, ignore_errors=True)
-    say(f"live: {made} sandboxes in {seconds:.1f} s, every one gone by its name, by its id and from the list "
+    say(f"live: {made} sandboxes in {seconds:.1f} s, every one gone {witness.asked} "
         f"(of {len(others)} before)")
     say(f"live: {witness.name}: {passed} passed, {bad + len(forced)} not")
     if ended is not None:

@@ -98,6 +98,7 @@ class Witness:
 
 class Daytona(Witness):
     name = "daytona"
+    asked = "by its name, by its id and from the list"
     options = (("DAYTONA_API_KEY", "DAYTONA_ORGANIZATION_ID"),)
     address_variable = "DAYTONA_API_URL"
     address_default = "https://app.daytona.io/api"
@@ -136,6 +137,7 @@ class Daytona(Witness):
 
 class Vercel(Witness):
     name = "vercel"
+    asked = "by its name, which is what it is known by, and from the list"
     options = (("VERCEL_OIDC_TOKEN",), ("VERCEL_TEAM_ID", "VERCEL_PROJECT_ID", "VERCEL_TOKEN"))
     address_variable = "VERCEL_SANDBOX_API_URL"
     address_default = "https://vercel.com/api"
