@@ -44,8 +44,11 @@ if(BERTH_SANITIZE)
   if(BERTH_SANITIZE MATCHES "thread")
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
-  # Static programs, which are built without sanitizers, have it too, and no use for it.
-  link_libraries("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:berth_sanitizer_options>>")
+  # Static programs (BERTH_STATIC) are built without sanitizers.
+  set(_berth_static "$<BOOL:$<TARGET_PROPERTY:BERTH_STATIC>>")
+  set(_berth_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
+  link_libraries(
+    "$<$<AND:${_berth_program},$<NOT:${_berth_static}>>:$<TARGET_OBJECTS:berth_sanitizer_options>>")
 endif()
 
 # What proves nothing in this build or on this machine, for a reason that stands where this is called. ctest lists it as
