@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "berth/captured_operation.hpp"
 #include "berth/host.hpp"
 #include "berth/values.hpp"
 
@@ -274,6 +275,45 @@ class RunningChild {
 // kCancelled. Throws Failure::rejected when it cannot be started.
 inline RunResult run_child(Operation& operation, const Child& child) {
   return detail::RunningChild(operation, child).finish();
+}
+
+// What a program printed on its standard output, for the provider's own ends.
+struct ChildLines {
+  int exit_code = -1;  // -1: it was not heard to its end, so what it printed may not be all
+  std::vector<std::string> lines;
+};
+
+// Runs it to its end; nothing goes to the host. Beyond CapturedOperation::kBytesMax it is dropped.
+inline ChildLines run_child_for_lines(Operation& operation, const Child& child) {
+  CapturedOperation captured(operation);
+  const RunResult end = run_child(captured, child);
+  ChildLines said{end.cause == Cause::kExited ? end.exit_code : -1, {}};
+  for (std::size_t at = 0, line; at < captured.out.size(); at = line + 1) {
+    line = std::min(captured.out.find('\n', at), captured.out.size());
+    said.lines.push_back(captured.out.substr(at, line - at));
+  }
+  return said;
+}
+
+// Words as a POSIX shell reads them back: quoted where it would see anything but a plain word.
+inline std::string shell_line(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@,+%=";
+  std::string line;
+  for (const std::string& word : words) {
+    const bool first = &word == &words.front();
+    if (!first) line += ' ';
+    // An equals sign in the first would make an assignment of it.
+    const std::string_view plain = first ? kPlain.substr(0, kPlain.size() - 1) : kPlain;
+    if (!word.empty() && word.find_first_not_of(plain) == word.npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
 }
 
 }  // namespace sdk_v1

@@ -15,8 +15,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "berth/abi.h"
+#include "berth/detail/json_texts.hpp"
 #include "berth/detail/receive.hpp"
 #include "berth/outcome.hpp"
 
@@ -55,6 +57,12 @@ class Host {
   // A top-level configuration key as JSON text; nothing when absent.
   std::optional<std::string> config(std::string_view key) const {
     return fetch(table_.config_get, key);
+  }
+
+  // The same where the schema says that it is a string, or an array of them. Empty when absent.
+  std::vector<std::string> config_texts(std::string_view key) const {
+    const std::string json = config(key).value_or("");
+    return detail::JsonTexts(json).all();
   }
 
   // A variable the manifest declares in envRequirements or optionalEnv; nothing when absent.

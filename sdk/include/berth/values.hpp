@@ -43,6 +43,9 @@ struct Limits {
   std::uint64_t file_size_bytes = 0;
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
+
+  // `limits != Limits{}`: any was asked for.
+  friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 enum class Network : std::uint32_t { kNone = BERTH_NETWORK_NONE, kOpen = BERTH_NETWORK_OPEN };

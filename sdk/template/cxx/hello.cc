@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "berth/captured_operation.hpp"
 #include "berth/child.hpp"
 #include "berth/files_over_run.hpp"
 #include "berth/provider.hpp"
@@ -18,47 +17,18 @@ using namespace berth;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-namespace {
-
-std::string quoted(std::string_view word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-// The texts of a configuration value, which arrives as JSON the host has checked against the schema.
-Words texts_of(const std::optional<std::string>& json) {
-  Words texts;
-  bool inside = false;
-  for (const char c : json.value_or("")) {
-    if (c == '\\')
-      throw Failure::rejected(Code::kInvalidArgument, "write it without quotes and backslashes");
-    if (c == '"' && (inside = !inside)) texts.emplace_back();
-    else if (inside) texts.back() += c;
-  }
-  return texts;
-}
-
-bool asks_for_any(const Limits& l) {
-  return l.cpu_millis != 0 || l.memory_bytes != 0 || l.cpu_time.count() != 0 || l.disk_bytes != 0 ||
-         l.file_size_bytes != 0 || l.processes != 0 || l.open_files != 0;
-}
-
-}  // namespace
-
 class HelloProvider : public Provider {
  public:
   void open(Operation&, const OpenSpec& spec) override {
-    const Words shell = texts_of(host().config("shell"));
+    const Words shell = host().config_texts("shell"), folder = host().config_texts("folder");
     if (!shell.empty()) shell_ = shell;
-    const Words folder = texts_of(host().config("folder"));
     folder_ = folder.empty() ? std::string(spec.state_dir) + "/sandboxes" : folder[0];
   }
 
   ProbeReport probe(Operation& op) override {
-    const Said said = ask(op, {"probe"});
-    ProbeReport report{said.code == 0, "a shell", {}, {}};
-    if (said.code != 0)
+    const ChildLines said = ask(op, {"probe"});
+    ProbeReport report{said.exit_code == 0, "a shell", {}, {}};
+    if (said.exit_code != 0)
       report.items = {{"shell", false, "no answer", "make '" + shell_[0] + "' work unasked"}};
     for (const std::string& line : said.lines) {
       const std::string name = line.substr(0, line.find(' '));
@@ -71,24 +41,22 @@ class HelloProvider : public Provider {
   }
 
   Scope scope(Operation&) override {
-    std::string shell;
-    for (const std::string& word : shell_) shell += (shell.empty() ? "" : " ") + word;
-    return {{"shell", shell}, {"folder", folder_}};
+    return {{"shell", shell_line(shell_)}, {"folder", folder_}};
   }
 
   Created create(Operation& op, std::string_view name, const CreateSpec& spec) override {
-    if (!spec.image.empty() || asks_for_any(spec.limits) || spec.network != Network::kNone)
+    if (!spec.image.empty() || spec.limits != Limits{} || spec.network != Network::kNone)
       throw Failure::rejected(Code::kUnsupported, "no images, limits or networks here: ask for none");
-    std::string environment;
+    Words environment;
     for (const PairView& pair : spec.env)
-      environment += quoted(std::string(pair.key) + "=" + std::string(pair.value)) + " ";
+      environment.push_back(std::string(pair.key) + "=" + std::string(pair.value));
     const auto lifetime = std::chrono::ceil<seconds>(spec.lifetime).count();
     op.stage("making the folder");
-    const Said said = ask(op, {"create", folder_, std::string(name), std::string(spec.owner_tag),
-                               environment, std::to_string(lifetime), hello_sh});
-    if (said.code == 4)
+    const int code = ask(op, {"create", folder_, std::string(name), std::string(spec.owner_tag),
+                              shell_line(environment), std::to_string(lifetime), hello_sh}).exit_code;
+    if (code == 4)
       throw Failure::rejected(Code::kConflict, "the name was ended or fenced; take a new one");
-    if (said.code != 0)
+    if (code != 0)
       throw Failure::uncertain(Code::kUnavailable, "the other side did not say that it is made");
     return {std::string(name), std::string(name), scope(op)};
   }
@@ -102,9 +70,9 @@ class HelloProvider : public Provider {
   }
 
   RunResult run(Operation& op, std::string_view ref, const Command& what) override {
-    if (what.limits && asks_for_any(*what.limits))
+    if (what.limits && *what.limits != Limits{})
       throw Failure::rejected(Code::kUnsupported, "no limits here: ask for none");
-    if (ask(op, {"lookup", folder_, std::string(ref)}).code == 4)
+    if (ask(op, {"lookup", folder_, std::string(ref)}).exit_code == 4)
       throw Failure::rejected(Code::kNotFound, "there is no such sandbox");
     const std::string id = std::to_string(::getpid()) + "-" + std::to_string(++runs_);
     Words words = {"run", folder_, std::string(ref), id, what.cwd.empty() ? "/work" : std::string(what.cwd)};
@@ -130,14 +98,14 @@ class HelloProvider : public Provider {
   }
 
   Destroyed destroy(Operation& op, std::string_view name, std::string_view) override {
-    if (ask(op, {"destroy", folder_, std::string(name)}).code != 0)
+    if (ask(op, {"destroy", folder_, std::string(name)}).exit_code != 0)
       throw Failure::uncertain(Code::kUnavailable, "the other side did not say that it is gone");
     return {};
   }
 
   ListPage list_owned(Operation& op, std::string_view tag, std::string_view cursor) override {
-    const Said said = ask(op, {"list", folder_, std::string(tag), std::string(cursor)});
-    if (said.code != 0) throw Failure::uncertain(Code::kUnavailable, "the folder was not listed");
+    const ChildLines said = ask(op, {"list", folder_, std::string(tag), std::string(cursor)});
+    if (said.exit_code != 0) throw Failure::uncertain(Code::kUnavailable, "the folder was not listed");
     ListPage page;
     for (const std::string& name : said.lines) {
       if (name.empty()) page.next_cursor = page.items.back().name;
@@ -147,40 +115,25 @@ class HelloProvider : public Provider {
   }
 
  private:
-  struct Said {
-    int code;  // of the script; -1: it was not heard to its end
-    Words lines;
-  };
-
   // The script with its arguments is one word after the shell's own, as ssh takes it.
   Words command(const Words& call) const {
-    std::string line = "exec sh -c " + quoted(hello_sh) + " berth";
-    for (const std::string& word : call) line += " " + quoted(word);
     Words words = shell_;
-    words.push_back(line);
+    words.push_back("exec " + shell_line({"sh", "-c", hello_sh, "berth"}) + " " + shell_line(call));
     return words;
   }
 
-  Said ask(Operation& op, const Words& call) const { return ask(op, Child{.argv = command(call)}); }
-
-  // For what has to be known or done although the operation is cancelled.
-  Said ask_in_any_case(Operation& op, const Words& call) const {
-    return ask(op, Child{.argv = command(call), .timeout = seconds(20), .outlives_cancellation = true});
+  ChildLines ask(Operation& op, const Words& call) const {
+    return run_child_for_lines(op, {.argv = command(call)});
   }
 
-  Said ask(Operation& op, const Child& child) const {
-    CapturedOperation captured(op);
-    const RunResult end = run_child(captured, child);
-    Said said{end.cause == Cause::kExited ? end.exit_code : -1, {}};
-    for (std::size_t at = 0, line; at < captured.out.size(); at = line + 1) {
-      line = std::min(captured.out.find('\n', at), captured.out.size());
-      said.lines.push_back(captured.out.substr(at, line - at));
-    }
-    return said;
+  // For what has to be known or done although the operation is cancelled.
+  ChildLines ask_in_any_case(Operation& op, const Words& call) const {
+    return run_child_for_lines(
+        op, {.argv = command(call), .timeout = seconds(20), .outlives_cancellation = true});
   }
 
   Found found(Operation& op, const char* how, std::string_view name, Presence absent) {
-    const int code = ask(op, {how, folder_, std::string(name)}).code;
+    const int code = ask(op, {how, folder_, std::string(name)}).exit_code;
     Found found;  // says that it is not known, which is right whenever the shell did not answer
     if (code == 4) found.presence = absent;
     if (code != 3) return found;
@@ -188,7 +141,7 @@ class HelloProvider : public Provider {
   }
 
   // The cause comes from what was written down there, never from the shell's exit code. [RUN-003]
-  static RunResult ended(RunResult result, const Said& said) {
+  static RunResult ended(RunResult result, const ChildLines& said) {
     const std::string end = said.lines.empty() ? "" : said.lines[0];
     if (end.starts_with("no ")) throw Failure::rejected(Code::kNotFound, end.substr(3));
     result.exit_code = -1;

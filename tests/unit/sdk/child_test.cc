@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "berth/captured_operation.hpp"
 #include "berth/testing/fake_host.hpp"
@@ -16,7 +17,7 @@ namespace {
 using berth::testing::Answer;
 using berth::testing::FakeHost;
 
-// Runs what it is asked to on this machine; with the word "captured" before it, keeps the output.
+// Runs what it is asked to on this machine; with the word "captured" or "lines" before it, keeps the output.
 class Runner : public Sample {
  public:
   RunResult run(Operation& op, std::string_view, const Command& command) override {
@@ -25,8 +26,15 @@ class Runner : public Sample {
     child.stdin_source = command.stdin_source;
     child.timeout = command.timeout;
     child.on_stop = [&op] { op.stage("stopping"); };
-    if (child.argv[0] != "captured") return run_child(op, child);
+    const std::string how = child.argv[0];
+    if (how != "captured" && how != "lines") return run_child(op, child);
     child.argv.erase(child.argv.begin());
+    if (how == "lines") {
+      const ChildLines said = run_child_for_lines(op, child);
+      op.output(Stream::kStdout, std::to_string(said.exit_code));
+      for (const std::string& line : said.lines) op.output(Stream::kStdout, "<" + line + ">");
+      return {};
+    }
     CapturedOperation captured(op);
     RunResult end = run_child(captured, child);
     op.output(Stream::kStderr, captured.out);
@@ -123,6 +131,26 @@ TEST_F(ChildTest, CapturedOutputStaysHereAndIsBounded) {
   const Answer answer = host.run("berth-1", {.argv = {"captured", "seq", "1", "20000"}});
   EXPECT_EQ(answer.out, "");
   EXPECT_EQ(answer.err.size(), CapturedOperation::kBytesMax);
+}
+
+TEST_F(ChildTest, LinesOfAProgramComeWithWhetherItWasHeardToItsEnd) {
+  const auto lines = [this](const char* script) {
+    return host.run("berth-1", {.argv = {"lines", "sh", "-c", script}}).out;
+  };
+  EXPECT_EQ(lines("echo one; echo; printf two; echo error >&2; exit 3"), "3<one><><two>");
+  EXPECT_EQ(lines("true"), "0");
+  EXPECT_EQ(lines("echo one; kill -9 $$"), "-1<one>");
+}
+
+TEST_F(ChildTest, AShellReadsALineBackWordForWord) {
+  const std::vector<std::string> words = {"plain", "a b",  "it's", "$HOME", "",     "k=v", "*",   "~",
+                                          "-x",    "\\n", "\"",   "`id`",  "a\nb", "#",   "a;b", "\xc3\xa9"};
+  std::string read_back;
+  for (const std::string& word : words) read_back += word + "|";
+  EXPECT_EQ(sh("printf '%s|' " + shell_line(words)).out, read_back);
+  EXPECT_EQ(shell_line({"ssh", "-o", "BatchMode=yes", "me@host"}), "ssh -o BatchMode=yes me@host");
+  EXPECT_EQ(shell_line({"A=b", "A=b"}), "'A=b' A=b");
+  EXPECT_EQ(shell_line({}), "");
 }
 
 }  // namespace

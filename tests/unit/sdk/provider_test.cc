@@ -247,6 +247,23 @@ TEST(Receive, AStructOfAnOlderSenderReadsAsZeroBeyondItsSize) {
   EXPECT_EQ(own.struct_size, sizeof(berth_limits));
 }
 
+// A provider that says which texts its configuration has.
+class Configured : public Sample {
+ public:
+  void open(Operation& operation, const OpenSpec&) override {
+    for (const char* key : {"one", "many", "none"})
+      for (const std::string& text : host().config_texts(key)) operation.stage(text);
+  }
+};
+
+TEST(Configuration, TextsAreReadWhateverIsInThem) {
+  FakeHost host(&provider_entry<Configured>);
+  host.set_config("one", R"("a \"quoted\" \\ path")");
+  host.set_config("many", R"(["", "\u00e9\ud83d\ude00", "a\tb\/", "[,]"])");
+  EXPECT_EQ(host.open().stages,
+            (std::vector<std::string>{"a \"quoted\" \\ path", "", "\xc3\xa9\xf0\x9f\x98\x80", "a\tb/", "[,]"}));
+}
+
 TEST(Text, IsCutBetweenCharacters) {
   EXPECT_EQ(detail::utf8_prefix("aé", 2), "a");
   EXPECT_EQ(detail::utf8_prefix("aé", 3), "aé");
