@@ -231,6 +231,13 @@ class Test(ScriptTest):
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 1 failed")
         self.assertEqual(done.returncode, 1)
 
+    def test_the_cases_of_a_test_that_failed_are_named_at_the_end(self):
+        said = "[  FAILED  ] Pool.Empties (3 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Pool.Empties\n"
+        for output, told in ((said, "[  FAILED  ] Pool.Empties"), ("FAIL: test_it (__main__.It)\n", "FAIL: test_it"),
+                             ("no\n", "what it printed is above")):
+            self.set("report", REPORT.replace("</testcase>\n</test", f"<system-out>{output}</system-out></testcase>\n</test"))
+            self.assertIn(f"d failed; {told}\n", self.run_script("tools/test").stderr)
+
     def test_all_passed_is_exit_code_zero(self):
         self.set("report", REPORT.replace('status="fail"', 'status="run"'))
         done = self.run_script(".ci/run")
