@@ -71,13 +71,13 @@ struct WantsParents : Twin {
 
 // Tells the size in whole pieces.
 struct RoundsSizes : Twin {
-  std::map<berth_op, bool> gets;
+  Watched gets;
   void get_file(berth_op op, berth_str ref, const berth_get_file_spec* spec) override {
-    gets[op] = true;
+    gets.insert(op);
     Twin::get_file(op, ref, spec);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (gets.erase(op) == 0 || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    if (!gets.erase(op) || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
     berth_get_file_result result = *static_cast<const berth_get_file_result*>(outcome->result);
     if (result.size_bytes == 65'537) result.size_bytes = 65'536;
     berth_outcome changed = *outcome;

@@ -17,20 +17,20 @@ namespace {
 
 // Changes what is said of a program's end.
 struct ChangesEnd : Twin {
-  std::set<berth_op> runs;
+  Watched runs;
   void run(berth_op op, berth_str ref, const berth_command* command) override {
     runs.insert(op);
     Twin::run(op, ref, command);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (runs.erase(op) == 0 || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    if (!runs.erase(op) || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
     berth_run_result result = *static_cast<const berth_run_result*>(outcome->result);
     berth_outcome changed = *outcome;
     changed.result = &result;
-    change(changed, result);
+    change(op, changed, result);
     Twin::op_complete(op, &changed);
   }
-  virtual void change(berth_outcome& outcome, berth_run_result& result) = 0;
+  virtual void change(berth_op op, berth_outcome& outcome, berth_run_result& result) = 0;
 };
 
 // Argument strings of a command that were exchanged live as long as the twin.
@@ -80,7 +80,7 @@ struct CutsValues : ChangesCommand {
 
 // A non-zero exit becomes a failure.
 struct FailsOnExit : ChangesEnd {
-  void change(berth_outcome& outcome, berth_run_result& result) override {
+  void change(berth_op, berth_outcome& outcome, berth_run_result& result) override {
     if (result.cause != BERTH_CAUSE_EXITED || result.exit_code != 3) return;
     outcome.outcome_class = BERTH_FAILED_CLEAN;
     outcome.code = BERTH_CODE_INTERNAL;
@@ -91,7 +91,7 @@ struct FailsOnExit : ChangesEnd {
 
 // As a shell would: 128 and the signal's number.
 struct SignalBecomesExit : ChangesEnd {
-  void change(berth_outcome&, berth_run_result& result) override {
+  void change(berth_op, berth_outcome&, berth_run_result& result) override {
     if (result.cause != BERTH_CAUSE_SIGNALLED) return;
     result.cause = BERTH_CAUSE_EXITED;
     result.exit_code = static_cast<std::int32_t>(128 + result.signal);
@@ -101,14 +101,9 @@ struct SignalBecomesExit : ChangesEnd {
 
 // Nobody saw the end, so it must have been a good one.
 struct InventsExit : ChangesEnd {
-  berth_op last = 0;
-  void op_complete(berth_op op, const berth_outcome* outcome) override {
-    last = op;
-    ChangesEnd::op_complete(op, outcome);
-  }
-  void change(berth_outcome&, berth_run_result& result) override {
+  void change(berth_op op, berth_outcome&, berth_run_result& result) override {
     const bool unseen = result.cause == BERTH_CAUSE_CANCELLED || result.cause == BERTH_CAUSE_LOST;
-    if (!unseen || host().op_cancelled(host().ctx, last) != 0) return;
+    if (!unseen || host().op_cancelled(host().ctx, op) != 0) return;
     result.cause = BERTH_CAUSE_EXITED;
     result.exit_code = 0;
   }
@@ -154,7 +149,7 @@ struct LeavesChildren : Twin {
 };
 
 struct CountsWhatWasKept : ChangesEnd {
-  void change(berth_outcome&, berth_run_result& result) override {
+  void change(berth_op, berth_outcome&, berth_run_result& result) override {
     if (result.stderr_bytes == 2000) result.stderr_bytes = 1000;
   }
 };

@@ -13,7 +13,7 @@ namespace {
 
 // Does not wait for a file that is on its way.
 struct ShutsEarly : Twin {
-  std::set<berth_op> files;
+  Watched files;
   void put_file(berth_op op, berth_str ref, const berth_put_file_spec* spec) override {
     files.insert(op);
     Twin::put_file(op, ref, spec);
@@ -66,14 +66,14 @@ struct OpenOnExec : Twin {
 
 // Says what is left instead of what was used.
 struct CountsBackwards : Twin {
-  std::set<berth_op> runs;
-  std::uint64_t left_ns = 3'600'000'000'000;
+  Watched runs;
+  std::atomic<std::uint64_t> left_ns = 3'600'000'000'000;
   void run(berth_op op, berth_str ref, const berth_command* command) override {
     runs.insert(op);
     Twin::run(op, ref, command);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
-    if (runs.erase(op) == 0 || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
+    if (!runs.erase(op) || outcome->outcome_class != BERTH_DONE) return Twin::op_complete(op, outcome);
     berth_run_result result = *static_cast<const berth_run_result*>(outcome->result);
     berth_usage usage{};
     usage.struct_size = sizeof usage;

@@ -11,14 +11,14 @@ namespace {
 
 // Tells on standard error why there is no file.
 struct WritesElsewhere : Twin {
-  std::set<berth_op> gets;
+  Watched gets;
   void get_file(berth_op op, berth_str ref, const berth_get_file_spec* spec) override {
     gets.insert(op);
     Twin::get_file(op, ref, spec);
   }
   void op_complete(berth_op op, const berth_outcome* outcome) override {
     static constexpr std::uint8_t kNone[] = {'n', 'o', 'n', 'e'};
-    if (gets.erase(op) != 0 && outcome->code == BERTH_CODE_NOT_FOUND)
+    if (gets.erase(op) && outcome->code == BERTH_CODE_NOT_FOUND)
       Twin::output(op, BERTH_STREAM_STDERR, {kNone, sizeof kNone});
     Twin::op_complete(op, outcome);
   }

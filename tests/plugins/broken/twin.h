@@ -9,6 +9,8 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -87,6 +89,28 @@ template <class Fault>
 std::unique_ptr<Twin> make() {
   return std::make_unique<Fault>();
 }
+
+// Operations a fault has an eye on, between the slot that begins one and the callback that ends it. Any thread.
+class Watched {
+ public:
+  void insert(berth_op op) {
+    const std::lock_guard lock(mutex_);
+    operations_.insert(op);
+  }
+  // Whether it was one of them.
+  bool erase(berth_op op) {
+    const std::lock_guard lock(mutex_);
+    return operations_.erase(op) != 0;
+  }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return operations_.empty();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<berth_op> operations_;
+};
 
 // The answer of a lookup that found nothing.
 inline void say_absent(berth_lookup_result& result) {
