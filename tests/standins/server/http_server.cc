@@ -3,19 +3,17 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/chunk_encode.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <cctype>
 #include <cstdio>
 
-#include "tests/standins/server/stream.h"
+#include "tests/standins/server/connection.h"
 
 namespace berth::standins {
 namespace {
@@ -29,11 +27,19 @@ using asio::ip::tcp;
 
 constexpr std::uint64_t kBodyBytesMax = std::uint64_t{512} << 20;
 constexpr std::uint32_t kHeaderBytesMax = 65536;
+constexpr std::size_t kReadBytes = 65536;
 
-template <class Message>
-void put_headers(Message* message, const Response& response) {
-  if (!response.type.empty()) message->set(http::field::content_type, response.type);
-  for (const auto& [name, value] : response.headers) message->insert(name, value);
+// All of a reply before its body but what tells the body's end.
+std::string head_of(const Response& response, bool keep_alive) {
+  const std::string_view reason = http::obsolete_reason(static_cast<http::status>(response.status));
+  std::string head = "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(reason) + "\r\n";
+  const auto add = [&head](std::string_view name, std::string_view value) {
+    head.append(name).append(": ").append(value).append("\r\n");
+  };
+  if (!response.type.empty()) add("Content-Type", response.type);
+  for (const auto& [name, value] : response.headers) add(name, value);
+  if (!keep_alive) add("Connection", "close");
+  return head;
 }
 
 Request make_request(const WireRequest& wire) {
@@ -53,8 +59,8 @@ Request make_request(const WireRequest& wire) {
 // One request of a connection.
 class OneExchange final : public Exchange {
  public:
-  OneExchange(TlsStream& stream, const WireRequest& wire)
-      : stream_(stream), wire_(wire), request_(make_request(wire)) {
+  OneExchange(Connection& connection, const WireRequest& wire)
+      : connection_(connection), wire_(wire), request_(make_request(wire)) {
     good_ = split_target(&request_);
   }
 
@@ -65,66 +71,50 @@ class OneExchange final : public Exchange {
   const Request& request() const override { return request_; }
 
   Task<void> answer(Response response) override {
-    http::response<http::string_body> message(static_cast<http::status>(response.status), 11);
-    put_headers(&message, response);
-    message.keep_alive(wire_.keep_alive());
-    message.body() = std::move(response.body);
+    std::string bytes = head_of(response, wire_.keep_alive());
     // A reply without a body says so by having no length, too.
-    if (response.status != 204) message.prepare_payload();
-    boost::system::error_code error;
-    if (!closed_) co_await http::async_write(stream_, message, redirect_error(use_awaitable, error));
+    if (response.status != 204) bytes += "Content-Length: " + std::to_string(response.body.size()) + "\r\n";
+    bytes += "\r\n";
+    bytes += response.body;
+    co_await put(std::move(bytes));
     answered_ = true;
-    if (error) closed_ = true;
   }
 
   Task<bool> begin(Response head) override {
-    http::response<http::empty_body> message(static_cast<http::status>(head.status), 11);
-    put_headers(&message, head);
-    message.keep_alive(wire_.keep_alive());
-    message.chunked(true);
-    http::response_serializer<http::empty_body> serializer(message);
-    boost::system::error_code error;
-    co_await http::async_write_header(stream_, serializer, redirect_error(use_awaitable, error));
-    if (error) closed_ = true;
-    co_return !closed_;
+    return put(head_of(head, wire_.keep_alive()) + "Transfer-Encoding: chunked\r\n\r\n");
   }
 
   Task<bool> write(std::string bytes) override {
-    if (closed_ || bytes.empty()) co_return !closed_;
+    if (bytes.empty()) co_return !closed_;
     // In one piece: each buffer would be a record of TLS, and a packet, of its own.
     char size[20];
     bytes.insert(0, size, static_cast<std::size_t>(std::snprintf(size, sizeof(size), "%zx\r\n", bytes.size())));
     bytes += "\r\n";
-    boost::system::error_code error;
-    co_await asio::async_write(stream_, asio::buffer(bytes), redirect_error(use_awaitable, error));
-    if (error) closed_ = true;
-    co_return !closed_;
+    const bool written = co_await put(std::move(bytes));
+    co_return written;
   }
 
   Task<void> finish() override {
-    if (closed_) co_return;
-    boost::system::error_code error;
-    co_await asio::async_write(stream_, http::make_chunk_last(), redirect_error(use_awaitable, error));
+    co_await put("0\r\n\r\n");
     answered_ = true;
-    if (error) closed_ = true;
   }
 
   void drop() override {
     closed_ = true;
-    beast::get_lowest_layer(stream_).close();
+    connection_.close();
   }
 
   Task<void> stall() override {
-    boost::system::error_code error;
     char ignored = 0;
-    while (!error) {
-      co_await stream_.async_read_some(asio::buffer(&ignored, 1), redirect_error(use_awaitable, error));
+    while (true) {
+      const std::size_t bytes = co_await connection_.read(asio::buffer(&ignored, 1));
+      if (bytes == 0) break;
     }
     drop();
   }
 
   Task<bool> upgrade(std::string protocol) override {
-    socket_ = make_web_socket(stream_, wire_);
+    socket_ = make_web_socket(connection_, wire_);
     closed_ = true;  // as far as HTTP goes
     const bool open = co_await socket_->accept(std::move(protocol));
     co_return open;
@@ -136,7 +126,14 @@ class OneExchange final : public Exchange {
   }
 
  private:
-  TlsStream& stream_;
+  Task<bool> put(std::string bytes) {
+    if (closed_) co_return false;
+    const bool written = co_await connection_.write(bytes);
+    closed_ = closed_ || !written;
+    co_return !closed_;
+  }
+
+  Connection& connection_;
   const WireRequest& wire_;
   Request request_;
   bool good_ = false;
@@ -145,21 +142,34 @@ class OneExchange final : public Exchange {
   std::unique_ptr<WebSocket> socket_;
 };
 
-Task<void> serve_connection(tcp::socket socket, std::shared_ptr<asio::ssl::context> context,
+// The next request, or nothing when the client is gone or does not speak HTTP. `buffer` keeps what follows it.
+Task<std::optional<WireRequest>> next_request(Connection& connection, beast::flat_buffer& buffer) {
+  http::request_parser<http::string_body> parser;
+  parser.eager(true);
+  parser.body_limit(kBodyBytesMax);
+  parser.header_limit(kHeaderBytesMax);
+  while (true) {
+    boost::system::error_code error;
+    if (buffer.size() > 0) buffer.consume(parser.put(buffer.data(), error));
+    if (error && error != http::error::need_more) co_return std::nullopt;
+    if (parser.is_done()) break;
+    const std::size_t bytes = co_await connection.read(buffer.prepare(kReadBytes));
+    if (bytes == 0) co_return std::nullopt;
+    buffer.commit(bytes);
+  }
+  co_return parser.release();
+}
+
+Task<void> serve_connection(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> context,
                             std::shared_ptr<HttpServer::Serve> serve) {
-  boost::system::error_code error;
-  socket.set_option(tcp::no_delay(true), error);
-  TlsStream stream(beast::tcp_stream(std::move(socket)), *context);
-  co_await stream.async_handshake(asio::ssl::stream_base::server, redirect_error(use_awaitable, error));
+  Connection connection(std::move(socket), *context);
+  const bool secured = co_await connection.handshake();
+  if (!secured) co_return;
   beast::flat_buffer buffer;
-  while (!error) {
-    http::request_parser<http::string_body> parser;
-    parser.body_limit(kBodyBytesMax);
-    parser.header_limit(kHeaderBytesMax);
-    co_await http::async_read(stream, buffer, parser, redirect_error(use_awaitable, error));
-    if (error) break;
-    const WireRequest wire = parser.release();
-    OneExchange exchange(stream, wire);
+  while (true) {
+    const std::optional<WireRequest> wire = co_await next_request(connection, buffer);
+    if (!wire) break;
+    OneExchange exchange(connection, *wire);
     if (!exchange.good()) {
       Response refused;
       refused.status = 400;
@@ -169,8 +179,7 @@ Task<void> serve_connection(tcp::socket socket, std::shared_ptr<asio::ssl::conte
     co_await (*serve)(exchange);
     if (!exchange.goes_on()) break;
   }
-  if (!beast::get_lowest_layer(stream).socket().is_open()) co_return;
-  co_await stream.async_shutdown(redirect_error(use_awaitable, error));
+  co_await connection.shut_down();
 }
 
 class Listening final : public HttpServer {
