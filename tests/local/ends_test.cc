@@ -14,8 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kMebibyte = 1u << 20;
-
 struct End {
   const char* what;
   const char* program;  // for the shell; python programs start with "python:"

@@ -12,8 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kMebibyte = 1u << 20;
-
 TEST(Execution, PythonPrints) {
   Machine machine;
   const Ran ran = python(*machine.sandbox(), "print(1)");

@@ -17,6 +17,8 @@
 
 namespace berth::local {
 
+constexpr std::uint64_t kMebibyte = 1u << 20;
+
 // A reader, a writer and a canceller, each as obstinate as the test wants.
 class TestPeer final : public Peer {
  public:

@@ -15,7 +15,6 @@
 namespace berth::local {
 namespace {
 
-constexpr std::uint64_t kMebibyte = 1u << 20;
 
 TEST(NodeTemplate, AProgramSeesTheCommandItIs) {
   Command command;

@@ -6,8 +6,8 @@
 namespace berth::install {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(BasePackages, AreSeenWhereTheyAreImported) {
   EXPECT_THAT(imported_base_packages("import yfinance as yf"), ElementsAre("yfinance"));
