@@ -302,7 +302,7 @@ TEST(HttpReplyParser, EndsWithTheConnectionOnlyWhereThatIsMeant) {
   EXPECT_TRUE(parse("HTTP/1.1 204 No Content\r\n\r\n", 5).done);
 }
 
-TEST(HttpDelivery, DecidesWhatMayExist) {
+TEST(HttpDeliveryClass, DecidesWhatMayExist) {
   const auto failure = [](Delivery delivery) {
     return failure_of(TransportFailure(Reason::kClosed, delivery, "m"));
   };
