@@ -73,12 +73,27 @@ static const struct {
 } abi_note __attribute__((section(".note.berth.abi"), used, aligned(4))) = {
     6, sizeof(berth_abi_note), BERTH_NOTE_ABI, "BERTH", {1, NOTE_MAJOR, NOTE_MINOR, NOTE_MINOR_REQUIRED, 0}};
 
-static const struct {
+/* Without the zero of the text: it would take another four bytes where the text fills its own, and a linker that puts
+ * the other note behind this one would give the host those as a note. C++ does not leave it out by itself. */
+typedef struct manifest_note_data {
   uint32_t name_size, payload_size, type;
   char name[8];
-  char payload[(sizeof(MANIFEST) + 3) / 4 * 4];
-} manifest_note __attribute__((section(".note.berth.manifest"), used, aligned(4))) = {
+  char payload[(sizeof(MANIFEST) + 2) / 4 * 4];
+#ifdef __cplusplus
+  constexpr manifest_note_data(uint32_t name_bytes, uint32_t payload_bytes, uint32_t note)
+      : name_size(name_bytes), payload_size(payload_bytes), type(note), name{"BERTH"}, payload{} {
+    for (size_t i = 0; i + 1 < sizeof(MANIFEST); ++i) payload[i] = MANIFEST[i];
+  }
+#endif
+} manifest_note_data;
+
+__attribute__((section(".note.berth.manifest"), used, aligned(4)))
+#ifdef __cplusplus
+static constexpr manifest_note_data manifest_note(6, MANIFEST_NOTE_BYTES, BERTH_NOTE_MANIFEST);
+#else
+static const manifest_note_data manifest_note = {
     6, (uint32_t)MANIFEST_NOTE_BYTES, BERTH_NOTE_MANIFEST, "BERTH", MANIFEST};
+#endif
 
 static const berth_host_v1 *host;
 
