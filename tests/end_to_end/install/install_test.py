@@ -43,12 +43,15 @@ class Install(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise AssertionError(f"cmake --install failed:\n{done.stdout}{done.stderr}")
+        # Else the keeper that the first run starts would wait for another for five minutes.
+        cls.addClassCleanup(cls.berth, "templates", "stop")
 
-    def berth(self, *words, stdin=""):
-        return subprocess.run([str(self.prefix / "bin/berth"), *words], input=stdin, cwd=self.prefix,
+    @classmethod
+    def berth(cls, *words, stdin=""):
+        return subprocess.run([str(cls.prefix / "bin/berth"), *words], input=stdin, cwd=cls.prefix,
                               capture_output=True, text=True, timeout=120,
-                              env={"PATH": "/usr/bin:/bin", "HOME": str(self.state),
-                                   "XDG_STATE_HOME": str(self.state)})
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(cls.state),
+                                   "XDG_STATE_HOME": str(cls.state)})
 
     def test_the_files_are_where_others_expect_them(self):
         for path in ("bin/berth", "lib/berth/providers/local.so", "lib/berth/providers/reference.so",
