@@ -141,9 +141,8 @@ void name_once(Checks& checks, const std::string& group, std::size_t first) {
 
 }  // namespace
 
-Task<void> check_host(Host& host, Checks& checks) {
-  const std::string dir = host.state_dir().string();
-  checks.push_back({Verdict::kGood, "host", "state folder", dir, {}});
+void check_state_folder(const std::filesystem::path& dir, Checks& checks) {
+  checks.push_back({Verdict::kGood, "host", "state folder", dir.string(), {}});
   struct statvfs space {};
   if (::statvfs(dir.c_str(), &space) == 0) {
     const std::uint64_t free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
@@ -154,9 +153,12 @@ Task<void> check_host(Host& host, Checks& checks) {
                                                 "file system; {} MiB are wanted",
                                                 kFreeBytesMin / kMiB)});
   }
+}
+
+Task<void> check_store(Store& store, Checks& checks) {
   IntentFilter filter;
   filter.unresolved_only = true;
-  const auto open = co_await read_intents(host.store(), filter);
+  const auto open = co_await read_intents(store, filter);
   if (!open) {
     checks.push_back({Verdict::kMissing, "host", "store", open.error().message(),
                       "the message says what to do"});
@@ -169,7 +171,7 @@ Task<void> check_host(Host& host, Checks& checks) {
   }
 }
 
-void check_keepers(const Context& context, const Host& host, Checks& checks) {
+void check_keepers(const Context& context, const std::filesystem::path& state_dir, Checks& checks) {
   constexpr Duration kAnswerPatience = std::chrono::seconds(2);
   const auto folder = choose_keeper_dir(context.environment);
   const auto found = folder ? plugin::ask_keepers(*folder, kAnswerPatience)
@@ -181,7 +183,7 @@ void check_keepers(const Context& context, const Host& host, Checks& checks) {
   }
   bool any = false;
   for (const plugin::KeeperReport& report : *found) {
-    const bool ours = report.serves(host.state_dir());
+    const bool ours = report.serves(state_dir);
     if (!ours && report.problem.empty()) continue;
     any = true;
     checks.push_back({report.problem.empty() ? Verdict::kGood : Verdict::kNote, "host", "keeper",

@@ -2,10 +2,12 @@
 #ifndef BERTH_TOOLS_BERTH_DOCTOR_CHECKS_H_
 #define BERTH_TOOLS_BERTH_DOCTOR_CHECKS_H_
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/base/task.h"
+#include "core/lifecycle/store.h"
 #include "core/plugin/load.h"
 #include "core/registry/manifest.h"
 #include "tools/berth/context.h"
@@ -28,11 +30,13 @@ struct Check {
 
 using Checks = std::vector<Check>;
 
-// The state folder, its file system, and what is unresolved.
-Task<void> check_host(Host& host, Checks& checks);
+// The state folder, which can be used, and its file system.
+void check_state_folder(const std::filesystem::path& dir, Checks& checks);
+// What is unresolved.
+Task<void> check_store(Store& store, Checks& checks);
 
-// The keepers of this state folder, of which there may be none.
-void check_keepers(const Context& context, const Host& host, Checks& checks);
+// The keepers of a state folder, of which there may be none.
+void check_keepers(const Context& context, const std::filesystem::path& state_dir, Checks& checks);
 
 // What the provider needs of the environment, by its manifest. False when something of it is missing.
 bool check_environment(const registry::Manifest& manifest, Checks& checks);

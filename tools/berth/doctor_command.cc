@@ -9,6 +9,7 @@
 #include "core/registry/catalogue.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/doctor_checks.h"
+#include "tools/berth/doctor_state.h"
 #include "tools/berth/host.h"
 
 namespace berth::cli {
@@ -117,9 +118,7 @@ std::vector<std::string> providers_to_examine(const DoctorOptions& options, cons
   return ids;
 }
 
-Task<Checks> check_all(Context& context, const DoctorOptions& options, const Settings& settings,
-                       ProviderFiles& files, Host& host) {
-  Checks checks;
+void check_configuration(const Settings& settings, Checks& checks) {
   checks.push_back({Verdict::kGood, "host", "configuration",
                     settings.file.empty() ? "none; the defaults hold" : settings.file.string(), {}});
   checks.push_back({Verdict::kGood, "host", "provider",
@@ -128,8 +127,10 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
                                     ? "the default"
                                     : "selected by " + settings.selected_by.string()),
                     {}});
-  co_await check_host(host, checks);
-  check_keepers(context, host, checks);
+}
+
+Task<void> check_providers(Context& context, const DoctorOptions& options, const Settings& settings,
+                           ProviderFiles& files, Host& host, Checks& checks) {
   const registry::Catalogue catalogue = registry::list_providers(
       files.search, settings.registry, files.lock, *files.quarantine);
   for (const std::string& id : providers_to_examine(options, settings, catalogue, checks)) {
@@ -137,7 +138,6 @@ Task<Checks> check_all(Context& context, const DoctorOptions& options, const Set
     const bool run_programs = id == options.provider || id == settings.provider;
     co_await check_provider(context, host, id, manifest_of(catalogue, id), run_programs, checks);
   }
-  co_return checks;
 }
 
 }  // namespace
@@ -147,10 +147,16 @@ Task<int> examine(Context& context, DoctorOptions options) {
   if (!settings) co_return report(context, settings.error());
   auto files = read_provider_files(context, *settings);
   if (!files) co_return report(context, files.error());
-  auto host = Host::open(context);
-  if (!host) co_return report(context, host.error());
-  const Checks checks = co_await check_all(context, options, *settings, *files, **host);
-  co_await (*host)->close();
+  Checks checks;
+  check_configuration(*settings, checks);
+  auto state = co_await DoctorState::open(context, checks);
+  if (!state) co_return report(context, state.error());
+  const auto dir = choose_state_dir(context.common.state_dir, context.environment);
+  if (dir) check_keepers(context, *dir, checks);
+  if (Host* const host = (*state)->host()) {
+    co_await check_providers(context, options, *settings, *files, *host, checks);
+  }
+  co_await (*state)->close(checks);
   if (context.interrupted_by != 0) co_return exit_of_signal(context.interrupted_by);
   const Exit printed =
       context.common.json ? print_json(context.console, to_json(checks))

@@ -16,6 +16,7 @@
 #include "tools/berth/host.h"
 #include "tools/berth/program_source.h"
 #include "tools/berth/record_printer.h"
+#include "tools/berth/record_source.h"
 #include "tools/berth/run_execution.h"
 #include "tools/berth/run_observer.h"
 #include "tools/berth/run_report.h"
@@ -70,6 +71,16 @@ Task<int> with_host(Context& context, std::function<Task<Tried<Exit>>(Host&)> wo
   co_return to_int(*done);
 }
 
+// The same with the store alone, for what only looks.
+Task<int> with_records(Context& context, std::function<Task<Tried<Exit>>(Store&)> work) {
+  auto records = RecordSource::open(context);
+  if (!records) co_return report(context, records.error());
+  auto done = co_await work((*records)->store());
+  co_await (*records)->close();
+  if (!done) co_return report(context, done.error());
+  co_return to_int(*done);
+}
+
 std::string language_word(const DocumentRevision& revision) {
   const auto language = language_of_file(revision.title);
   return language ? std::string(to_string(*language)) : "other";
@@ -113,7 +124,7 @@ Task<Tried<Exit>> put_on(Context& context, Host& host, PutDocument put) {
 
 // ---- list, revisions
 
-Task<Tried<Exit>> list_on(Context& context, Host& host, const DocumentListOptions& options) {
+Task<Tried<Exit>> list_on(Context& context, Store& store, const DocumentListOptions& options) {
   RecordPrinter printer(context.console, list_format(context.common.json, {}),
                         {"documents", {"DOCUMENT", "REVISIONS", "LANGUAGE", "SAVED", "TITLE"}, {}});
   DocumentFilter filter;
@@ -122,7 +133,7 @@ Task<Tried<Exit>> list_on(Context& context, Host& host, const DocumentListOption
   filter.count_max = kDocumentsPage;
   // Ends with the documents, of which a session has a bounded number.
   for (;;) {
-    auto page = co_await berth::list_documents(host.store(), filter);
+    auto page = co_await berth::list_documents(store, filter);
     if (!page) co_return tl::unexpected<Failure>(document_failure(std::move(page).error()));
     for (const DocumentSummary& summary : *page) {
       const DocumentRevision& latest = summary.latest;
@@ -141,14 +152,14 @@ Task<Tried<Exit>> list_on(Context& context, Host& host, const DocumentListOption
   co_return printer.end("there are no documents");
 }
 
-Task<Tried<Exit>> revisions_on(Context& context, Host& host,
+Task<Tried<Exit>> revisions_on(Context& context, Store& store,
                                const DocumentRevisionsOptions& options) {
   RecordPrinter printer(context.console, list_format(context.common.json, {}),
                         {"revisions", {"NUMBER", "REVISION", "SAVED", "BYTES", "TITLE"}, {}});
   std::uint32_t after = 0;
   // Ends with the revisions, of which a document has a bounded number.
   for (;;) {
-    auto page = co_await berth::list_revisions(host.store(), place_of(options), after, kDocumentsPage);
+    auto page = co_await berth::list_revisions(store, place_of(options), after, kDocumentsPage);
     if (!page) co_return tl::unexpected<Failure>(document_failure(std::move(page).error()));
     for (const DocumentRevision& revision : *page) {
       if (printer.format() == ListFormat::kJson) {
@@ -200,13 +211,13 @@ Exit print_run(Console& console, const DocumentRevision& revision,
   return console.print(message);
 }
 
-Task<Tried<Exit>> show_on(Context& context, Host& host, const DocumentShowOptions& options) {
+Task<Tried<Exit>> show_on(Context& context, Store& store, const DocumentShowOptions& options) {
   const DocumentPlace place = place_of(options);
-  auto revision = co_await berth::read_revision(host.store(), place, options.revision);
+  auto revision = co_await berth::read_revision(store, place, options.revision);
   if (!revision) co_return tl::unexpected<Failure>(document_failure(std::move(revision).error()));
   std::optional<RecordedRun> run;
   if (options.run) {
-    auto latest = co_await berth::latest_run(host.store(), place, revision->id);
+    auto latest = co_await berth::latest_run(store, place, revision->id);
     if (!latest) co_return tl::unexpected<Failure>(document_failure(std::move(latest).error()));
     run = std::move(*latest);
   }
@@ -270,24 +281,24 @@ Task<int> put_document(Context& context, DocumentPutOptions options) {
 }
 
 Task<int> list_documents(Context& context, DocumentListOptions options) {
-  std::function<Task<Tried<Exit>>(Host&)> work = [&context, &options](Host& host) {
-    return list_on(context, host, options);
+  std::function<Task<Tried<Exit>>(Store&)> work = [&context, &options](Store& store) {
+    return list_on(context, store, options);
   };
-  co_return co_await with_host(context, std::move(work));
+  co_return co_await with_records(context, std::move(work));
 }
 
 Task<int> show_document(Context& context, DocumentShowOptions options) {
-  std::function<Task<Tried<Exit>>(Host&)> work = [&context, &options](Host& host) {
-    return show_on(context, host, options);
+  std::function<Task<Tried<Exit>>(Store&)> work = [&context, &options](Store& store) {
+    return show_on(context, store, options);
   };
-  co_return co_await with_host(context, std::move(work));
+  co_return co_await with_records(context, std::move(work));
 }
 
 Task<int> list_revisions(Context& context, DocumentRevisionsOptions options) {
-  std::function<Task<Tried<Exit>>(Host&)> work = [&context, &options](Host& host) {
-    return revisions_on(context, host, options);
+  std::function<Task<Tried<Exit>>(Store&)> work = [&context, &options](Store& store) {
+    return revisions_on(context, store, options);
   };
-  co_return co_await with_host(context, std::move(work));
+  co_return co_await with_records(context, std::move(work));
 }
 
 Task<int> run_document(Context& context, DocumentRunOptions options) {

@@ -8,7 +8,7 @@
 
 #include "core/base/time.h"
 #include "tools/berth/commands.h"
-#include "tools/berth/host.h"
+#include "tools/berth/record_source.h"
 #include "tools/berth/records.h"
 #include "tools/berth/table.h"
 
@@ -46,17 +46,17 @@ std::string describe(const Intent& intent, const std::vector<JournalEntry>& jour
   return text + table.take();
 }
 
-Task<int> show_one(Context& context, Host& host, const std::string& name) {
+Task<int> show_one(Context& context, Store& store, const std::string& name) {
   IntentFilter filter;
   filter.name = name;
   filter.count_max = 1;
-  auto intents = co_await read_intents(host.store(), std::move(filter));
+  auto intents = co_await read_intents(store, std::move(filter));
   if (!intents) co_return report(context, {Exit::kState, intents.error()});
   if (intents->empty()) {
     co_return report(context, {Exit::kInput, Error(ErrorKind::kNotFound,
                                                    fmt::format("there is no intent '{}'", name))});
   }
-  auto journal = co_await read_journal(host.store(), name);
+  auto journal = co_await read_journal(store, name);
   if (!journal) co_return report(context, {Exit::kState, journal.error()});
   const Intent& intent = intents->front();
   if (!context.common.json) co_return to_int(context.console.print(describe(intent, *journal)));
@@ -67,7 +67,7 @@ Task<int> show_one(Context& context, Host& host, const std::string& name) {
   co_return to_int(print_json(context.console, std::move(document)));
 }
 
-Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) {
+Task<int> show_all(Context& context, Store& store, const IntentsOptions& options) {
   IntentFilter filter;
   filter.owner = options.owner;
   filter.session = options.session;
@@ -76,7 +76,7 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
   const std::size_t count_max = options.count_max == 0 ? kCountDefault : options.count_max;
   filter.count_max = count_max + 1;  // whether there are more
   filter.newest = true;
-  auto intents = co_await read_intents(host.store(), filter);
+  auto intents = co_await read_intents(store, filter);
   if (!intents) co_return report(context, {Exit::kState, intents.error()});
   if (intents->size() > count_max) {
     intents->erase(intents->begin());
@@ -105,11 +105,12 @@ Task<int> show_all(Context& context, Host& host, const IntentsOptions& options) 
 }  // namespace
 
 Task<int> show_intents(Context& context, IntentsOptions options) {
-  auto host = Host::open_existing(context);
-  if (!host) co_return report(context, host.error());
-  const int exit = options.name.empty() ? co_await show_all(context, **host, options)
-                                        : co_await show_one(context, **host, options.name);
-  co_await (*host)->close();
+  auto records = RecordSource::open(context);
+  if (!records) co_return report(context, records.error());
+  Store& store = (*records)->store();
+  const int exit = options.name.empty() ? co_await show_all(context, store, options)
+                                        : co_await show_one(context, store, options.name);
+  co_await (*records)->close();
   co_return exit;
 }
 

@@ -10,8 +10,8 @@
 #include "core/accounting/summary.h"
 #include "core/base/time.h"
 #include "tools/berth/commands.h"
-#include "tools/berth/host.h"
 #include "tools/berth/record_printer.h"
+#include "tools/berth/record_source.h"
 #include "tools/berth/records.h"
 
 namespace berth::cli {
@@ -90,11 +90,11 @@ ReceiptFilter filter_of(const ReceiptsOptions& options) {
 }
 
 // Hands over page after page until there are no more, or `take` says anything but kSuccess.
-Task<Tried<Exit>> each_page(Host& host, ReceiptFilter filter,
+Task<Tried<Exit>> each_page(Store& store, ReceiptFilter filter,
                             std::function<Exit(const std::vector<Receipt>&)> take) {
   // Ends with the receipts: each page begins after the last name of the one before.
   for (;;) {
-    auto page = co_await read_receipts(host.store(), filter);
+    auto page = co_await read_receipts(store, filter);
     if (!page) co_return failed(Exit::kState, page.error());
     const Exit taken = take(*page);
     if (taken != Exit::kSuccess || page->size() < kReceiptsPage) co_return taken;
@@ -102,7 +102,7 @@ Task<Tried<Exit>> each_page(Host& host, ReceiptFilter filter,
   }
 }
 
-Task<Tried<Exit>> print_list(Context& context, Host& host, const ReceiptsOptions& options) {
+Task<Tried<Exit>> print_list(Context& context, Store& store, const ReceiptsOptions& options) {
   RecordPrinter printer(context.console, list_format(context.common.json, options.format),
                         {"receipts", table_head(), csv_head()});
   std::function<Exit(const std::vector<Receipt>&)> take =
@@ -110,7 +110,7 @@ Task<Tried<Exit>> print_list(Context& context, Host& host, const ReceiptsOptions
         for (const Receipt& receipt : page) add(printer, receipt);
         return printer.flush();
       };
-  auto printed = co_await each_page(host, filter_of(options), std::move(take));
+  auto printed = co_await each_page(store, filter_of(options), std::move(take));
   if (!printed && printer.begun()) {
     context.console.error(printed.error().error.message());
     co_return printed.error().exit;
@@ -150,14 +150,14 @@ Exit print_summary(Context& context, const ReceiptSummary& summary) {
   return context.console.print(table.take());
 }
 
-Task<Tried<Exit>> print_totals(Context& context, Host& host, const ReceiptsOptions& options) {
+Task<Tried<Exit>> print_totals(Context& context, Store& store, const ReceiptsOptions& options) {
   ReceiptSummary summary;
   std::function<Exit(const std::vector<Receipt>&)> take =
       [&summary](const std::vector<Receipt>& page) {
         for (const Receipt& receipt : page) summary.add(receipt);
         return Exit::kSuccess;
       };
-  auto read = co_await each_page(host, filter_of(options), std::move(take));
+  auto read = co_await each_page(store, filter_of(options), std::move(take));
   if (!read) co_return read;
   co_return print_summary(context, summary);
 }
@@ -165,15 +165,16 @@ Task<Tried<Exit>> print_totals(Context& context, Host& host, const ReceiptsOptio
 }  // namespace
 
 Task<int> show_receipts(Context& context, ReceiptsOptions options) {
-  auto host = Host::open_existing(context);
-  if (!host) co_return report(context, host.error());
+  auto records = RecordSource::open(context);
+  if (!records) co_return report(context, records.error());
+  Store& store = (*records)->store();
   Tried<Exit> printed = Exit::kSuccess;
   if (options.summary) {
-    printed = co_await print_totals(context, **host, options);
+    printed = co_await print_totals(context, store, options);
   } else {
-    printed = co_await print_list(context, **host, options);
+    printed = co_await print_list(context, store, options);
   }
-  co_await (*host)->close();
+  co_await (*records)->close();
   if (!printed) co_return report(context, printed.error());
   co_return to_int(*printed);
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -54,6 +55,20 @@ Status create_private(const std::filesystem::path& path) {
                                             "changed; make it 0600",
                                             path.string())));
   return {};
+}
+
+// A path as it stands in one of SQLite's addresses (sqlite.org/uri.html).
+std::string as_address(const std::filesystem::path& path) {
+  constexpr std::string_view kPlain = "/._-~";
+  std::string text;
+  for (const char c : path.string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80 && (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos))
+      text += c;
+    else
+      text += fmt::format("%{:02X}", byte);
+  }
+  return text;
 }
 
 }  // namespace
@@ -137,18 +152,47 @@ std::optional<std::int64_t> Statement::next_optional() {
 
 Result<std::unique_ptr<Connection>> Connection::open(ConnectionOptions options) {
   BERTH_CHECK_OK(create_private(options.path));
-  BERTH_TRY(const std::string vfs, gathered_log_vfs(options.vfs));
   std::unique_ptr<Connection> made(new Connection(std::move(options)));
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(made->path().c_str(), &made->raw_, flags, vfs.c_str());
-  if (code != SQLITE_OK) return fail(made->error(code));
-  made->busy_wait_now_ = made->options_.busy_wait;
-  sqlite3_busy_handler(made->raw_, &Connection::on_busy, made.get());
-  sqlite3_limit(made->raw_, SQLITE_LIMIT_LENGTH, kRowBytesMax);
-  sqlite3_limit(made->raw_, SQLITE_LIMIT_ATTACHED, 0);
-  sqlite3_db_config(made->raw_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(made->raw_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  BERTH_CHECK_OK(made->connect(made->path().string(), SQLITE_OPEN_READWRITE));
   return made;
+}
+
+Result<std::unique_ptr<Connection>> Connection::open_for_reading(ConnectionOptions options) {
+  std::unique_ptr<Connection> made(new Connection(options));
+  BERTH_CHECK_OK(made->connect(made->path().string(), SQLITE_OPEN_READONLY));
+  // The first thing that looks into the file, and so the first that needs its log.
+  const int code = sqlite3_exec(made->raw_, "PRAGMA schema_version", nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return made;
+  const std::filesystem::path log = made->path().string() + "-wal";
+  std::error_code error;
+  const bool no_log = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
+  if (!no_log || !std::filesystem::exists(made->path(), error)) return fail(made->error(code));
+  // The index of a log is a file beside it, which cannot be made here.
+  if (std::filesystem::exists(log, error) && std::filesystem::file_size(log, error) > 0)
+    return fail(ErrorKind::kIo,
+                fmt::format("the store {} cannot be read where it is: part of it is in its log {}, "
+                            "and its folder is read-only; copy both into a folder of your own and "
+                            "look there",
+                            made->path().string(), log.string()));
+  // Whoever writes has a log, and nobody can make one here either.
+  made.reset(new Connection(std::move(options)));
+  BERTH_CHECK_OK(made->connect(fmt::format("file:{}?immutable=1", as_address(made->path())),
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI));
+  return made;
+}
+
+Status Connection::connect(const std::string& name, int flags) {
+  BERTH_TRY(const std::string vfs, gathered_log_vfs(options_.vfs));
+  const int code = sqlite3_open_v2(name.c_str(), &raw_,
+                                   flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs.c_str());
+  if (code != SQLITE_OK) return fail(error(code));
+  busy_wait_now_ = options_.busy_wait;
+  sqlite3_busy_handler(raw_, &Connection::on_busy, this);
+  sqlite3_limit(raw_, SQLITE_LIMIT_LENGTH, kRowBytesMax);
+  sqlite3_limit(raw_, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_db_config(raw_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(raw_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  return {};
 }
 
 Status Connection::use_wal(bool is_new) {

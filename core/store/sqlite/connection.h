@@ -88,6 +88,9 @@ class Connection {
   // Opens an existing or new file, private to this user, and changes nothing in it. Errors say what
   // to do when the file is damaged, read-only or locked.
   static Result<std::unique_ptr<Connection>> open(ConnectionOptions options);
+  // Opens an existing file that cannot be written, or whose folder cannot, and only reads it. What is
+  // in a log beside it is read as well, or the file is refused.
+  static Result<std::unique_ptr<Connection>> open_for_reading(ConnectionOptions options);
   // WAL mode with synchronous=FULL. This is the first thing that may write to the file; `is_new` says
   // that it has no tables yet.
   Status use_wal(bool is_new);
@@ -129,6 +132,8 @@ class Connection {
 
  private:
   explicit Connection(ConnectionOptions options) : options_(std::move(options)) {}
+  // `name`: the path, or an address of it as SQLite has them.
+  Status connect(const std::string& name, int flags);
   static int on_busy(void* self, int count);
   static int on_wal(void* self, sqlite3*, const char*, int frames);
   // The size of the log's file; absent when there is none.

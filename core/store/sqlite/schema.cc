@@ -90,6 +90,18 @@ Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
   return connection;
 }
 
+Result<std::unique_ptr<Connection>> open_to_read(ConnectionOptions options,
+                                                 std::span<const Migration> steps) {
+  BERTH_TRY(auto connection, Connection::open_for_reading(std::move(options)));
+  const int known = steps.back().version;
+  BERTH_TRY(const std::int64_t version, stored_version(*connection, known));
+  if (version == known) return connection;
+  return fail(ErrorKind::kRefused,
+              fmt::format("the store {} has schema version {} and would have to be brought to {}, "
+                          "but cannot be written; copy its folder to where it can be, and look there",
+                          connection->path().string(), version, known));
+}
+
 Status migrate(Connection& connection, std::span<const Migration> steps) {
   BERTH_CHECK_OK(connection.run("BEGIN IMMEDIATE"));
   Status done = apply(connection, steps);

@@ -24,6 +24,11 @@ std::span<const Migration> migrations();
 Result<std::unique_ptr<Connection>> open_migrated(ConnectionOptions options,
                                                   std::span<const Migration> steps);
 
+// A connection that only reads the store at options.path, whose folder cannot be written. A store that
+// would have to be brought up to date first is refused.
+Result<std::unique_ptr<Connection>> open_to_read(ConnectionOptions options,
+                                                 std::span<const Migration> steps);
+
 // Brings the database to the last of `steps`, all in one transaction, alone among processes. A
 // database of a newer version, or of another program, is refused and left as it is.
 Status migrate(Connection& connection, std::span<const Migration> steps);
