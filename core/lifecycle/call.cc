@@ -141,6 +141,7 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
 // The commit may have arrived. What is stored says; nothing is asked of the provider.
 Task<CallEnd> Call::answer_unknown_reservation(bool inserted, Error error) {
   Result<Reserved> found = co_await read_call(services_.store, request_.key);
+  if (!found) services_.holders.leave_word(name_, error.message());
   if (!found)
     co_return ended(
         CallEnd::Status::kInfrastructureError, ErrorKind::kUnknownOutcome,

@@ -209,6 +209,7 @@ CallEnd Call::ended(CallEnd::Status status, ErrorKind kind, std::string message)
 }
 
 CallEnd Call::retained(const Error& error, std::string_view what) const {
+  services_.holders.leave_word(name_, error.message());
   return ended(
       CallEnd::Status::kInfrastructureError, error.kind(),
       fmt::format("{} ({}); intent '{}' is retained, resolve it with `berth reconcile --name "

@@ -167,7 +167,7 @@ void apply_recover(Intent& intent, const Event& event, IntentState before, Effec
   if (before == IntentState::kIntended) return enter_released(intent, effects);
   intent.holder = event.holder;
   if (before == IntentState::kDispatched) {
-    intent.last_error = "the host died while the create was in flight";
+    intent.last_error = "its host ended while the create was in flight";
     effects.add(Effect::kSuspend);
   }
   if (intent.state == IntentState::kCleaning) effects.add(Effect::kDelete);

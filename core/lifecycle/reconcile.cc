@@ -31,6 +31,7 @@ class Reconciliation {
         options_(options),
         before_(intent.state),
         had_receipt_(intent.state == IntentState::kUncertain || intent.cleanup_attempts > 0),
+        word_(services.holders.left_word(intent.name)),
         progress_(std::move(intent)) {}
 
   Task<ReconciledIntent> proceed();
@@ -51,6 +52,7 @@ class Reconciliation {
   const ReconcileOptions& options_;
   IntentState before_;
   bool had_receipt_;
+  std::optional<std::string> word_;  // of a host that could not record how it ended
   Progress progress_;
 };
 
@@ -175,13 +177,18 @@ Task<Result<Effects>> Reconciliation::commit(std::vector<Event> events) {
   step.settling.draft.evidence = fmt::format("reconciled by host {}", services_.self.host_id);
   if (!options_.evidence.empty())
     step.settling.draft.evidence += fmt::format("; established: {}", options_.evidence);
+  if (word_) {
+    step.settling.last_error = fmt::format("its host could not record how it ended: {}", *word_);
+    step.settling.draft.evidence += "; " + step.settling.last_error;
+  }
   const Pricing pricing{services_.price, services_.billing};
   return progress_.commit(services_.store, pricing, std::move(step));
 }
 
 Settlement Reconciliation::settlement() const {
   if (progress_.intent().cancel_requested) return Settlement::kCancelled;
-  return had_receipt_ ? Settlement::kInfrastructureFailure : Settlement::kHostDied;
+  // With a word left, its host lived on and told its caller that the call had failed.
+  return had_receipt_ || word_ ? Settlement::kInfrastructureFailure : Settlement::kHostDied;
 }
 
 Event Reconciliation::established_event() const {
@@ -250,6 +257,28 @@ Task<Result<std::vector<Intent>>> select(LifecycleServices& services, ReconcileO
   const Status status = co_await services.store.read(std::move(work));
   if (!status) co_return fail(status.error());
   co_return std::move(job->found);
+}
+
+// Words about what is settled are of no use any more; also those of a commit that had arrived after all.
+Task<void> drop_words(LifecycleServices& services) {
+  struct Job {
+    std::vector<std::string> names;
+    std::vector<std::string> settled;
+  };
+  auto job = std::make_shared<Job>();
+  job->names = services.holders.intents_with_words();
+  if (job->names.empty()) co_return;
+  UnitOfWork work = [job](Transaction& transaction) -> Status {
+    job->settled.clear();
+    for (const std::string& name : job->names) {
+      BERTH_TRY(const std::optional<Intent> intent, transaction.intent(name));
+      if (!intent || intent->state == IntentState::kReleased) job->settled.push_back(name);
+    }
+    return {};
+  };
+  const Status status = co_await services.store.read(std::move(work));
+  if (!status) co_return;  // the next pass drops them
+  for (const std::string& name : job->settled) services.holders.drop_word(name);
 }
 
 Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
@@ -332,6 +361,7 @@ Task<Result<ReconcileReport>> reconcile(LifecycleServices& services, ReconcileOp
     Reconciliation one(services, options, std::move(intent));
     report.intents.push_back(co_await one.proceed());
   }
+  co_await drop_words(services);
   if (options.sweep) co_await sweep(services, report);
   co_return report;
 }

@@ -39,4 +39,14 @@ Result<std::optional<Intent>> Transaction::unresolved_in_other_scope(std::string
   }
 }
 
+std::string HolderProbe::describe(const Holder& holder) const { return "host " + holder.host_id; }
+
+void HolderProbe::leave_word(std::string_view, std::string_view) {}
+
+std::optional<std::string> HolderProbe::left_word(std::string_view) const { return std::nullopt; }
+
+std::vector<std::string> HolderProbe::intents_with_words() const { return {}; }
+
+void HolderProbe::drop_word(std::string_view) {}
+
 }  // namespace berth

@@ -126,6 +126,16 @@ class HolderProbe {
   // True when the holder's lock was taken, which proves that it is dead; the lock is then kept or
   // the holder is otherwise barred for ever. False: alive, or not to be told.
   virtual bool is_dead(const Holder& holder) = 0;
+
+  // Who that is, for people, dead or alive. This default knows the host alone.
+  virtual std::string describe(const Holder& holder) const;
+
+  // Words are left beside the store for whoever settles an intent, by a host whose store did not take
+  // how it ended, such as on a full disk. What cannot be left is lost. These defaults keep nothing.
+  virtual void leave_word(std::string_view intent_name, std::string_view word);
+  virtual std::optional<std::string> left_word(std::string_view intent_name) const;
+  virtual std::vector<std::string> intents_with_words() const;
+  virtual void drop_word(std::string_view intent_name);
 };
 
 }  // namespace berth

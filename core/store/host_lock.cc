@@ -92,7 +92,10 @@ Result<std::unique_ptr<HostLock>> HostLock::acquire(const std::filesystem::path&
 }
 
 HostLock::HostLock(std::filesystem::path folder, Holder holder, os::Fd lock)
-    : folder_(std::move(folder)), holder_(std::move(holder)), lock_(std::move(lock)) {}
+    : folder_(std::move(folder)),
+      holder_(std::move(holder)),
+      lock_(std::move(lock)),
+      words_(folder_) {}
 
 HostLock::~HostLock() { ::unlink(holder_.lock_path.c_str()); }
 
@@ -107,6 +110,28 @@ bool HostLock::is_dead(const Holder& holder) {
   ::unlink(path.c_str());  // while it is locked, so that nobody takes it for a living one
   return true;
 }
+
+std::string HostLock::describe(const Holder& holder) const {
+  const std::string file = std::filesystem::path(holder.lock_path).filename();
+  const std::string number = file.substr(0, file.find('-'));
+  const bool is_number =
+      !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) return HolderProbe::describe(holder);
+  return fmt::format("process {} of {}", number,
+                     holder.boot_id == holder_.boot_id ? "this machine" : "an earlier start of this machine");
+}
+
+void HostLock::leave_word(std::string_view intent_name, std::string_view word) {
+  words_.leave(intent_name, word);
+}
+
+std::optional<std::string> HostLock::left_word(std::string_view intent_name) const {
+  return words_.of(intent_name);
+}
+
+std::vector<std::string> HostLock::intents_with_words() const { return words_.names(); }
+
+void HostLock::drop_word(std::string_view intent_name) { words_.drop(intent_name); }
 
 void HostLock::remove_dead_files() {
   std::error_code error;

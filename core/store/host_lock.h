@@ -11,12 +11,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/lifecycle/intent.h"
 #include "core/lifecycle/store.h"
 #include "core/os/fd.h"
+#include "core/store/left_words.h"
 
 namespace berth {
 
@@ -35,6 +39,13 @@ class HostLock final : public HolderProbe {
 
   // Looks for the lock by its file name in this state folder, wherever the holder saw the folder.
   bool is_dead(const Holder& holder) override;
+  // "process 1234 of this machine": the number is in the name of its lock.
+  std::string describe(const Holder& holder) const override;
+
+  void leave_word(std::string_view intent_name, std::string_view word) override;
+  std::optional<std::string> left_word(std::string_view intent_name) const override;
+  std::vector<std::string> intents_with_words() const override;
+  void drop_word(std::string_view intent_name) override;
 
  private:
   HostLock(std::filesystem::path folder, Holder holder, os::Fd lock);
@@ -43,6 +54,7 @@ class HostLock final : public HolderProbe {
   std::filesystem::path folder_;
   Holder holder_;
   os::Fd lock_;
+  LeftWords words_;
 };
 
 }  // namespace berth

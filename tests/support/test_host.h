@@ -4,11 +4,15 @@
 #define BERTH_TESTS_SUPPORT_TEST_HOST_H_
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/accounting/credits.h"
 #include "core/lifecycle/with_sandbox.h"
@@ -22,7 +26,23 @@ namespace berth::testing {
 class WorldHolders : public HolderProbe {
  public:
   bool is_dead(const Holder& holder) override { return !living.contains(holder.lock_path); }
+  void leave_word(std::string_view name, std::string_view word) override {
+    words.insert_or_assign(std::string(name), std::string(word));
+  }
+  std::optional<std::string> left_word(std::string_view name) const override {
+    const auto found = words.find(name);
+    return found == words.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::vector<std::string> intents_with_words() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, word] : words) names.push_back(name);
+    return names;
+  }
+  void drop_word(std::string_view name) override {
+    if (const auto found = words.find(name); found != words.end()) words.erase(found);
+  }
   std::set<std::string> living;
+  std::map<std::string, std::string, std::less<>> words;
 };
 
 class TestHost {

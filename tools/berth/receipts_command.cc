@@ -47,7 +47,13 @@ std::vector<std::string> csv_fields(const Receipt& receipt) {
           receipt.cause,
           std::to_string(receipt.stdout_bytes),
           std::to_string(receipt.stderr_bytes),
-          std::to_string(total_us(receipt))};
+          receipt.timings_us.empty() ? std::string() : std::to_string(total_us(receipt))};
+}
+
+// What was settled without its host has no times: nobody measured any.
+std::string time_of(const Receipt& receipt) {
+  if (receipt.timings_us.empty()) return "unknown";
+  return to_human(std::chrono::microseconds(total_us(receipt)));
 }
 
 std::vector<std::string> table_cells(const Receipt& receipt) {
@@ -58,7 +64,7 @@ std::vector<std::string> table_cells(const Receipt& receipt) {
           receipt.provider_id,
           std::string(to_string(receipt.settlement)),
           receipt.exit_code ? std::to_string(*receipt.exit_code) : receipt.cause,
-          to_human(std::chrono::microseconds(total_us(receipt))),
+          time_of(receipt),
           receipt.cost ? receipt.cost->to_string() : "unknown"};
 }
 

@@ -1,4 +1,4 @@
-"""State that cannot be used as it should: damaged or read-only."""
+"""State that cannot be used as it should: damaged, read-only, or on a disk that is full."""
 
 import json
 import os
@@ -114,6 +114,56 @@ class ReadOnly(StateCase):
         self.assertIn("cannot write", checks["host", "state folder"]["detail"])
         self.assertIn("only be read", checks["host", "store"]["detail"])
         self.assertIn(("provider local", "usable"), checks)
+
+
+class Full(StateCase):
+    """A disk that fills up while a program runs: a small one, mounted in a namespace of its own."""
+
+    # What the program writes is more than what lies between it and its reader, so that it cannot end
+    # before the disk is full.
+    PROGRAM = "print('up', flush=True)\nprint('x' * (32 << 20))\n"
+    SCRIPT = """
+set -u
+mount -t tmpfs -o size=3m,mode=700 disk "$BERTH_STATE_DIR"
+mkfifo out
+"$BERTH" run program.py --call c --no-templates >out 2>said &
+exec 3<out
+read -r line <&3
+dd if=/dev/zero of="$BERTH_STATE_DIR/fill" bs=4k 2>/dev/null
+cat <&3 >/dev/null
+wait $!; echo $? >code
+"$BERTH" intents --json >open.json 2>open.said
+rm "$BERTH_STATE_DIR/fill"
+"$BERTH" reconcile --json >settled.json
+"$BERTH" receipts --json >receipts.json
+"$BERTH" receipts >receipts.txt
+"$BERTH" run program.py --call c --no-templates >again 2>again.said; echo $? >again.code
+ls "$BERTH_STATE_DIR/hosts" >left
+"""
+
+    def test_it_is_named_and_what_happened_is_settled_by_it_and_not_by_a_death(self):
+        self.state.mkdir(mode=0o700)
+        self.file("program.py", self.PROGRAM)
+        own_user = [] if os.geteuid() == 0 else ["--map-root-user"]
+        if own_user:
+            self.config({"providers": {"local": {"acceptMissingLayers": ["cgroup"]}}})
+        done = subprocess.run(["unshare", "--mount", *own_user, "sh", "-c", self.SCRIPT], cwd=self.work, text=True,
+                              env=self.environment(BERTH=cli.BERTH), capture_output=True,
+                              timeout=cli.TIMEOUT_SECONDS, preexec_fn=cli.own_signals)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = {path.name: path.read_text() for path in self.work.iterdir() if path.is_file()}
+        self.assertEqual(text["code"], f"{cli.INFRASTRUCTURE}\n", text["said"])
+        self.assertIn("no space is left for the store", text["said"])
+        intent, = json.loads(text["open.json"])["intents"]
+        self.assertNotEqual(intent["state"], "RELEASED")
+        self.assertTrue(json.loads(text["settled.json"])["settled"])
+        receipt, = json.loads(text["receipts.json"])["receipts"]
+        self.assertEqual((receipt["settlement"], receipt["cost_micro_usd"]), ("infrastructure_failure", 0))
+        self.assertRegex(receipt["evidence"], "could not record how it ended: .*no space")
+        self.assertRegex(text["receipts.txt"], r"infrastructure_failure +- +unknown +\$0\.00")
+        self.assertEqual((text["again"], text["again.code"]), ("", f"{cli.INFRASTRUCTURE}\n"))
+        self.assertRegex(text["again.said"], "could not record how it ended: .*no space")
+        self.assertEqual(text["left"], "", "nobody needs the word any more")
 
 
 if __name__ == "__main__":

@@ -150,6 +150,38 @@ TEST_F(Reconcile, ALivingHoldersIntentIsNeverTouched) {
   EXPECT_FALSE(end->has_value());
 }
 
+TEST_F(Reconcile, WhatAHostCouldNotRecordIsSettledByTheWordItLeftAndNotAsItsDeath) {
+  story.host(0).memory_store.commit_fault = [](const std::string& event) {
+    return event == "delete_confirmed" ? CommitFault::kFailed : CommitFault::kNone;
+  };
+  const CallEnd end = story.run(story.call());
+  EXPECT_EQ(end.status, CallEnd::Status::kInfrastructureError);
+  EXPECT_NE(state(end.intent_name), IntentState::kReleased);
+  ASSERT_TRUE(story.holders.words.contains(end.intent_name));
+  story.start_host();
+  story.crash(0);
+  EXPECT_EQ(reconcile_all().intents[0].result, Settled::kReleased);
+  const Receipt& receipt = story.rows.receipts.at(end.intent_name);
+  EXPECT_EQ(receipt.settlement, Settlement::kInfrastructureFailure);
+  EXPECT_EQ(receipt.cost, Money{});
+  EXPECT_THAT(receipt.evidence, HasSubstr("could not record how it ended"));
+  EXPECT_TRUE(story.holders.words.empty()) << "nobody needs it any more";
+  const CallEnd again = story.run(story.call());
+  EXPECT_TRUE(again.replayed);
+  EXPECT_THAT(again.message, HasSubstr("could not record how it ended"));
+}
+
+TEST_F(Reconcile, AWordAboutWhatHadArrivedAfterAllIsDropped) {
+  story.host(0).memory_store.commit_fault = [](const std::string& event) {
+    return event == "delete_confirmed" ? CommitFault::kUnknownKept : CommitFault::kNone;
+  };
+  const CallEnd end = story.run(story.call());
+  story.holders.words.insert_or_assign(end.intent_name, "left by mistake");
+  EXPECT_EQ(state(end.intent_name), IntentState::kReleased);
+  EXPECT_THAT(reconcile_all().intents, IsEmpty());
+  EXPECT_TRUE(story.holders.words.empty());
+}
+
 TEST_F(Reconcile, OtherOwnersSeeNothing) {
   fault_at(Slot::kCreate, OpFault::kLostNotDone);
   const std::string name = story.run(story.call()).intent_name;

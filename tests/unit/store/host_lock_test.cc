@@ -128,5 +128,35 @@ TEST_F(HostLockTest, ADamagedHostIdIsAnErrorThatNamesTheFile) {
   EXPECT_NE(lock.error().message().find("host-id"), std::string::npos);
 }
 
+TEST_F(HostLockTest, AHolderIsDescribedByTheProcessThatItIs) {
+  const auto lock = acquire();
+  EXPECT_EQ(lock->describe(lock->holder()), "process " + std::to_string(::getpid()) + " of this machine");
+  Holder other = lock->holder();
+  other.boot_id = "another";
+  EXPECT_NE(lock->describe(other).find("an earlier start"), std::string::npos);
+  other.lock_path = "elsewhere";
+  EXPECT_EQ(lock->describe(other), "host " + lock->holder().host_id);
+}
+
+TEST_F(HostLockTest, AWordOutlivesItsHostAndIsReadOnceMoreUntilItIsDropped) {
+  acquire()->leave_word("berth-1", "the disk was gone");
+  const auto lock = acquire();
+  EXPECT_EQ(lock->left_word("berth-1"), "the disk was gone");
+  EXPECT_EQ(lock->intents_with_words(), std::vector<std::string>{"berth-1"});
+  EXPECT_FALSE(lock->left_word("berth-2"));
+  lock->drop_word("berth-1");
+  EXPECT_FALSE(lock->left_word("berth-1"));
+  EXPECT_TRUE(lock->intents_with_words().empty());
+}
+
+TEST_F(HostLockTest, AWordIsBoundedAndItsNameNeverLeavesTheFolder) {
+  const auto lock = acquire();
+  lock->leave_word("../outside", "x");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "outside.word"));
+  lock->leave_word("berth-1", std::string(100'000, 'x'));
+  ASSERT_TRUE(lock->left_word("berth-1"));
+  EXPECT_EQ(lock->left_word("berth-1")->size(), 1024u);
+}
+
 }  // namespace
 }  // namespace berth
