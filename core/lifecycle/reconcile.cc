@@ -13,6 +13,7 @@
 #include "core/lifecycle/in_flight.h"
 #include "core/lifecycle/removal.h"
 #include "core/lifecycle/replay.h"
+#include "core/lifecycle/sweep.h"
 
 namespace berth {
 namespace {
@@ -22,6 +23,8 @@ using Settled = ReconciledIntent::Result;
 constexpr Duration kLookupDeadline = std::chrono::seconds(30);
 constexpr auto kDueMin = std::chrono::seconds(1);
 constexpr auto kDueMax = std::chrono::minutes(5);
+// Each time another process has changed the intent meanwhile, which ends with one of them holding it.
+constexpr int kTakeOversMax = 4;
 
 // One intent in the hands of a reconciliation.
 class Reconciliation {
@@ -30,13 +33,17 @@ class Reconciliation {
       : services_(services),
         options_(options),
         before_(intent.state),
-        had_receipt_(intent.state == IntentState::kUncertain || intent.cleanup_attempts > 0),
         word_(services.holders.left_word(intent.name)),
-        progress_(std::move(intent)) {}
+        progress_(std::move(intent)) {
+    look();
+  }
 
   Task<ReconciledIntent> proceed();
 
  private:
+  Task<ReconciledIntent> attempt();
+  Task<std::optional<ReconciledIntent>> read_again();
+  void look();
   Task<std::optional<ReconciledIntent>> check_scope();
   Task<ReconciledIntent> take_over();
   Task<ReconciledIntent> find_out();
@@ -51,12 +58,45 @@ class Reconciliation {
   LifecycleServices& services_;
   const ReconcileOptions& options_;
   IntentState before_;
-  bool had_receipt_;
+  bool had_receipt_ = false;
   std::optional<std::string> word_;  // of a host that could not record how it ended
+  bool overtaken_ = false;           // by another process, which changed the intent meanwhile
   Progress progress_;
 };
 
 Task<ReconciledIntent> Reconciliation::proceed() {
+  for (int tries = 1;; ++tries) {
+    ReconciledIntent done = co_await attempt();
+    if (!overtaken_ || tries == kTakeOversMax) co_return done;
+    std::optional<ReconciledIntent> settled = co_await read_again();
+    if (settled) co_return std::move(*settled);
+    if (!overtaken_) co_return done;
+  }
+}
+
+// What the other one has left; overtaken_ falls when nothing was changed after all.
+Task<std::optional<ReconciledIntent>> Reconciliation::read_again() {
+  auto found = std::make_shared<std::optional<Intent>>();
+  UnitOfWork work = [found, name = progress_.intent().name](Transaction& transaction) -> Status {
+    BERTH_TRY(*found, transaction.intent(name));
+    return {};
+  };
+  const Status status = co_await services_.store.read(std::move(work));
+  if (!status || !*found) co_return report(Settled::kUnresolved, "it cannot be read again");
+  overtaken_ = (*found)->revision != progress_.intent().revision;
+  progress_ = Progress(std::move(**found));
+  look();
+  if (progress_.intent().state != IntentState::kReleased) co_return std::nullopt;
+  co_return report(Settled::kReleased, "another process settled it at the same time");
+}
+
+void Reconciliation::look() {
+  const Intent& intent = progress_.intent();
+  had_receipt_ = intent.state == IntentState::kUncertain || intent.cleanup_attempts > 0;
+}
+
+Task<ReconciledIntent> Reconciliation::attempt() {
+  overtaken_ = false;
   const Intent& intent = progress_.intent();
   if (intent.provider_id != services_.provider.identity().id)
     co_return report(Settled::kForeign,
@@ -182,7 +222,9 @@ Task<Result<Effects>> Reconciliation::commit(std::vector<Event> events) {
     step.settling.draft.evidence += "; " + step.settling.last_error;
   }
   const Pricing pricing{services_.price, services_.billing};
-  return progress_.commit(services_.store, pricing, std::move(step));
+  Result<Effects> made = co_await progress_.commit(services_.store, pricing, std::move(step));
+  overtaken_ = !made && made.error().kind() == ErrorKind::kConflict;
+  co_return made;
 }
 
 Settlement Reconciliation::settlement() const {
@@ -279,44 +321,6 @@ Task<void> drop_words(LifecycleServices& services) {
   const Status status = co_await services.store.read(std::move(work));
   if (!status) co_return;  // the next pass drops them
   for (const std::string& name : job->settled) services.holders.drop_word(name);
-}
-
-Task<void> sweep(LifecycleServices& services, ReconcileReport& report) {
-  OperationContext context;
-  context.deadline = services.clock.now() + kLookupDeadline;
-  Answer<std::vector<Listed>> listed =
-      co_await services.provider.list_owned(std::move(context), services.host_tag);
-  if (!listed.outcome.done()) {
-    report.sweep_error = fmt::format("provider '{}' does not list what it holds ({})",
-                                     services.provider.identity().id, describe(listed.outcome));
-    co_return;
-  }
-  struct Job {
-    std::vector<Listed> listed;
-    std::vector<Listed> made_ahead;
-    std::vector<StrayResource> strays;
-  };
-  auto job = std::make_shared<Job>();
-  job->listed = std::move(listed.value);
-  UnitOfWork work = [job](Transaction& transaction) -> Status {
-    job->strays.clear();
-    job->made_ahead.clear();
-    for (const Listed& item : job->listed) {
-      if (item.name.empty() && !item.holder.empty()) {
-        job->made_ahead.push_back(item);
-        continue;
-      }
-      BERTH_TRY(const std::optional<Intent> intent, transaction.intent(item.name));
-      if (intent && intent->state != IntentState::kReleased) continue;
-      job->strays.push_back({item, intent.has_value()});
-    }
-    return {};
-  };
-  const Status status = co_await services.store.read(std::move(work));
-  if (!status) report.sweep_error = status.error().message();
-  if (!status) co_return;
-  report.strays = std::move(job->strays);
-  report.made_ahead = std::move(job->made_ahead);
 }
 
 }  // namespace

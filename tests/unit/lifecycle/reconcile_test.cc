@@ -182,6 +182,63 @@ TEST_F(Reconcile, AWordAboutWhatHadArrivedAfterAllIsDropped) {
   EXPECT_TRUE(story.holders.words.empty());
 }
 
+TEST_F(Reconcile, TwoAtOnceShareTheWorkAndNeitherFails) {
+  const std::string name = die_at(Slot::kRun);
+  story.start_host();
+  TestHost& one = story.host(1);
+  TestHost& other = story.host(2);
+  const auto first = one.start(reconcile(one.services, {}));
+  const auto second = other.start(reconcile(other.services, {}));
+  ASSERT_TRUE(story.step_until([&] { return first->has_value() && second->has_value(); }));
+  std::size_t released = 0;
+  for (const auto& ended : {first, second}) {
+    const ReconcileReport& report = ***ended;
+    EXPECT_EQ(report.count(Settled::kReleased) + report.count(Settled::kHeld), report.intents.size())
+        << report.intents[0].detail;
+    released += report.count(Settled::kReleased);
+  }
+  EXPECT_GE(released, 1U);
+  EXPECT_EQ(state(name), IntentState::kReleased);
+  EXPECT_FALSE(story.cloud.alive(name));
+}
+
+TEST_F(Reconcile, OneThatIsOvertakenReadsAgain) {
+  for (const bool settled : {false, true}) {
+    Harness fresh;
+    bool reached = false;
+    fresh.host(0).provider.on_effect = [&](Slot asked, const std::string&) {
+      reached = reached || asked == Slot::kRun;
+    };
+    (void)fresh.host(0).start(fresh.call());
+    ASSERT_TRUE(fresh.step_until([&] { return reached; }));
+    fresh.start_host();
+    fresh.crash(0);
+    Intent& intent = fresh.rows.intents.at(fresh.rows.order.back());
+    // Asked for between the first look at the intent and the commit that takes it over.
+    fresh.host().provider.on_effect = [&](Slot asked, const std::string&) {
+      if (asked != Slot::kScope) return;
+      intent.revision += 1;
+      if (settled) intent.state = IntentState::kReleased;
+    };
+    const ReconcileReport report = *fresh.run(reconcile(fresh.host().services, {}));
+    EXPECT_EQ(report.intents[0].result, Settled::kReleased) << report.intents[0].detail;
+    EXPECT_EQ(report.intents[0].detail.find("another process") != std::string::npos, settled);
+    EXPECT_EQ(fresh.rows.intents.at(report.intents[0].name).state, IntentState::kReleased);
+  }
+}
+
+TEST_F(Reconcile, WhatIsReleasedBetweenTheListAndTheRowsIsNoStray) {
+  story.cloud.make("berth-going", model_scope("account-a"));
+  int lists = 0;
+  story.host().provider.on_effect = [&](Slot slot, const std::string&) {
+    if (slot == Slot::kList && ++lists == 2) story.cloud.resources.at("berth-going").alive = false;
+  };
+  ReconcileOptions options;
+  options.sweep = true;
+  EXPECT_THAT(reconcile_all(options).strays, IsEmpty());
+  EXPECT_EQ(lists, 2);
+}
+
 TEST_F(Reconcile, OtherOwnersSeeNothing) {
   fault_at(Slot::kCreate, OpFault::kLostNotDone);
   const std::string name = story.run(story.call()).intent_name;
