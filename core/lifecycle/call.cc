@@ -125,8 +125,7 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
     co_return co_await answer_unknown_reservation(reserved->intent.has_value(),
                                                   std::move(*reserved->unknown));
   if (reserved->earlier)
-    co_return answer_again(std::move(*reserved->earlier), std::move(reserved->receipt),
-                           spec_digest_, services_.clock.wall_now());
+    co_return answer_as(std::move(*reserved->earlier), std::move(reserved->receipt));
   progress_.emplace(std::move(*reserved->intent));
   add_timing("reserve", services_.clock.now() - started_);
   if (!dispatch) {
@@ -136,6 +135,15 @@ Task<CallEnd> Call::reserve_and_go(Body body) {
   if (stop_.requested())
     co_return co_await release_unsent(failed_as(Settlement::kCancelled), why_stopped());
   co_return co_await create_and_go(std::move(body));
+}
+
+CallEnd Call::answer_as(Intent earlier, std::optional<Receipt> receipt) {
+  const Holder& holder = earlier.holder;
+  const bool held = earlier.state != IntentState::kReleased && holder != Holder{} &&
+                    holder != services_.self && !services_.holders.is_dead(holder);
+  const std::string held_by = held ? services_.holders.describe(holder) : std::string();
+  return answer_again(std::move(earlier), std::move(receipt), spec_digest_,
+                      services_.clock.wall_now(), held_by);
 }
 
 // The commit may have arrived. What is stored says; nothing is asked of the provider.
@@ -158,8 +166,7 @@ Task<CallEnd> Call::answer_unknown_reservation(bool inserted, Error error) {
   const bool own =
       inserted && found->earlier->holder == services_.self && found->earlier->revision == 1;
   if (!own)
-    co_return answer_again(std::move(*found->earlier), std::move(found->receipt), spec_digest_,
-                           services_.clock.wall_now());
+    co_return answer_as(std::move(*found->earlier), std::move(found->receipt));
   progress_.emplace(std::move(*found->earlier));
   std::string message = fmt::format(
       "the reservation's commit failed ({}); nothing was asked of the provider", error.message());

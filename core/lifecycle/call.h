@@ -38,6 +38,7 @@ class Call final : public Sandbox, public std::enable_shared_from_this<Call> {
   void stop(Cancellation::Reason reason);
   Task<CallEnd> reserve_and_go(Body body);
   Task<CallEnd> answer_unknown_reservation(bool inserted, Error error);
+  CallEnd answer_as(Intent earlier, std::optional<Receipt> receipt);
   Intent make_intent() const;
   // Nothing when dispatched; else how the call ended before dispatch.
   Task<std::optional<CallEnd>> prepare_and_dispatch();

@@ -79,14 +79,21 @@ std::string describe_unresolved(const Intent& intent, WallTime now) {
 }
 
 CallEnd answer_again(Intent earlier, std::optional<Receipt> receipt, std::string_view spec_digest,
-                     WallTime now) {
+                     WallTime now, std::string_view held_by) {
   if (guard(Guard::kSameSpec) && earlier.spec_digest != spec_digest)
     return refused(
         earlier, ErrorKind::kConflict,
         fmt::format("call '{}' of session '{}' exists with another request; use a new call "
                     "id for a new request",
                     earlier.key.call, earlier.key.session));
-  if (guard(Guard::kCallResolved) && earlier.state != IntentState::kReleased)
+  const bool open = guard(Guard::kCallResolved) && earlier.state != IntentState::kReleased;
+  if (open && !held_by.empty())
+    return refused(earlier, ErrorKind::kRefused,
+                   fmt::format("call '{}' of session '{}' is under way: {} has worked on it since {} "
+                               "({}); wait for that to end and ask again for the same answer, or end it",
+                               earlier.key.call, earlier.key.session, held_by,
+                               to_rfc3339(earlier.created_at), describe_unresolved(earlier, now)));
+  if (open)
     return refused(earlier, ErrorKind::kRefused,
                    fmt::format("call '{}' of session '{}' is unresolved: {}; resolve it with `{}`",
                                earlier.key.call, earlier.key.session,

@@ -12,9 +12,10 @@
 namespace berth {
 
 // The recorded answer, free of charge; a conflict when the request is another one; a refusal that
-// says what is unresolved and what resolves it.
+// says what is unresolved and what resolves it. `held_by` says who works on it now; empty: nobody
+// who lives.
 CallEnd answer_again(Intent earlier, std::optional<Receipt> receipt, std::string_view spec_digest,
-                     WallTime now);
+                     WallTime now, std::string_view held_by);
 
 // "create on provider 'local' at stage 'boot', UNCERTAIN for 3 min 2 s": who is blocked must know
 // by what.

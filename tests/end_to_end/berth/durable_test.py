@@ -45,6 +45,9 @@ class Replays(BerthCase):
             self.assertIn(process.returncode, (0, cli.REFUSED), err)
             if process.returncode == 0:
                 outputs.add(out)
+            else:
+                self.assertRegex(err.decode(), r"is under way: process \d+ of this machine has worked on it since "
+                                               r"20\d\d-.*wait for that to end and ask again")
         self.assertEqual(len(outputs), 1)
         self.assertEqual(len(self.receipts()), 1)
 

@@ -337,7 +337,8 @@ TEST_F(WithSandbox, ADeliveryOnAnotherHostIsRefusedWhileTheFirstRuns) {
   const CallEnd end =
       story.run(other, with_sandbox(other.services, Harness::request(), Harness::body()));
   EXPECT_EQ(end.status, Status::kRefused);
-  EXPECT_THAT(end.message, HasSubstr("unresolved"));
+  EXPECT_THAT(end.message, HasSubstr("is under way: host host-0 has worked on it since "));
+  EXPECT_THAT(end.message, HasSubstr("wait for that to end"));
   EXPECT_FALSE(first->has_value());
 }
 
