@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/os/fd.h"
 
@@ -117,6 +118,37 @@ std::vector<Part> parts_of(const Chart& chart, std::string_view title, const Cha
   return parts;
 }
 
+// Makes a folder for as long as it lives, where it is missing. No look at modes tells what only the
+// attempt does: a full disk, a file system that is read-only or takes no folders.
+struct Trial {
+  explicit Trial(const std::filesystem::path& folder) {
+    std::filesystem::path at;
+    for (const std::filesystem::path& part : folder) {
+      at /= part;
+      if (::mkdir(at.c_str(), 0777) == 0) {
+        made.push_back(at);
+        continue;
+      }
+      const int why = errno;
+      std::error_code error;
+      if (std::filesystem::is_directory(at, error)) continue;
+      failure = why == EEXIST ? ENOTDIR : why;
+      return;
+    }
+  }
+  ~Trial() {
+    while (!made.empty()) {
+      ::rmdir(made.back().c_str());
+      made.pop_back();
+    }
+  }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  std::vector<std::filesystem::path> made;
+  int failure = 0;  // errno of what could not be made
+};
+
 }  // namespace
 
 std::string file_stem(std::string_view title) {
@@ -133,6 +165,17 @@ std::string file_stem(std::string_view title) {
   while (!stem.empty() && (stem.back() == '-' || stem.back() == '.')) stem.pop_back();
   stem.erase(0, stem.find_first_not_of(".-"));
   return stem.empty() ? "chart" : stem;
+}
+
+Status check_chart_folder(const std::filesystem::path& folder) {
+  const std::string what = fmt::format("charts cannot be saved in '{}'", folder.string());
+  const Trial trial(folder);
+  if (trial.failure != 0) return fail(os_error(trial.failure, what));
+  const std::filesystem::path probe = folder / fmt::format(".berth-{}", random_hex(8));
+  auto made = os::open_file(probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (!made) return fail(made.error().with(what));
+  ::unlink(probe.c_str());
+  return {};
 }
 
 Result<std::vector<SavedChart>> save_charts(std::span<const Chart> charts,

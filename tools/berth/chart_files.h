@@ -34,6 +34,10 @@ Result<std::vector<SavedChart>> save_charts(std::span<const Chart> charts,
                                             std::string_view title, Existing existing,
                                             const ChartPage* page);
 
+// Whether files could be made in the folder, or it could be made; makes nothing. For before a run whose
+// charts are to be saved there (empty: the current folder).
+Status check_chart_folder(const std::filesystem::path& folder);
+
 // What of a title can stand in a file's name: letters, digits and . _ - of it, any other run of
 // characters as one '-'; never empty, never with a leading dot or dash, at most 100 bytes.
 std::string file_stem(std::string_view title);

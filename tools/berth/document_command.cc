@@ -304,6 +304,8 @@ Task<int> list_revisions(Context& context, DocumentRevisionsOptions options) {
 Task<int> run_document(Context& context, DocumentRunOptions options) {
   auto settings = read_settings(context);
   if (!settings) co_return report(context, settings.error());
+  const Status saving = check_output(options.run);
+  if (!saving) co_return report(context, {Exit::kOutput, saving.error()});
   auto host = Host::open(context, keeping_of(options.run, *settings, context));
   if (!host) co_return report(context, host.error());
   RunObserver observer(context, options.run.quiet);

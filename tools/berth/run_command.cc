@@ -50,6 +50,8 @@ class Run {
     auto request = read_request(options_, *settings);
     if (!request) co_return tl::unexpected<Failure>(request.error());
     if (!options_.stream.empty()) events_.emplace(event_subject(*request));
+    const Status saving = check_output(options_);
+    if (!saving) co_return failed(Exit::kOutput, saving.error());
     context_.watch_signals();
     const std::string title = request->title;
     auto host = Host::open(context_, keeping_of(options_, *settings, context_));

@@ -174,6 +174,13 @@ int exit_of_output_failure(int failure) {
   return to_int(failure == EPIPE ? Exit::kReaderGone : Exit::kOutput);
 }
 
+Status check_output(const RunOptions& options) {
+  if (options.output.empty()) return {};
+  Status can = check_chart_folder(options.output);
+  if (can) return can;
+  return fail(can.error().with("--output"));
+}
+
 int report_run(const Context& context, const RunOptions& options, const std::string& title,
                const ExecutionResult& result, int output_failure,
                const boost::json::object& more) {

@@ -17,6 +17,9 @@ int exit_code_of(const ExecutionResult& result, int interrupted_by);
 // The code of a failed write to standard output, by its errno.
 int exit_of_output_failure(int failure);
 
+// Whether charts can be saved where --output says: asked before anything runs.
+Status check_output(const RunOptions& options);
+
 // Saves charts, shows one of them when asked, prints the document or the closing lines, and returns the code to end with.
 // `output_failure` is the errno of a failed write to standard output, or 0. The members of `more` are
 // added to the document.

@@ -176,11 +176,36 @@ class Charts(BerthCase):
         self.program(self.FIGURE.format(2), "--output", "a/b", "--title", "Über/alles: 1", name="report.py")
         self.assertEqual(self.pngs(self.work / "a" / "b"), ["Über-alles-1-1.png"])
 
-    def test_a_folder_that_cannot_be_written_keeps_the_answer(self):
+    def test_a_folder_that_cannot_be_made_or_written_is_refused_before_anything_runs(self):
         self.file("taken", "")
         path = self.file("report.py", self.FIGURE.format(2))
-        done = self.berth("run", path, "--output", "taken/x", "--call", "c1", expect=cli.OUTPUT)
-        self.assertIn("--call 'c1'", done.stderr)
+        document = self.berth("document", "put", path).stdout.split()
+        before = self.document("intents")
+        for folder in ("taken", "taken/x", "/proc/nowhere/x"):
+            with self.subTest(folder=folder):
+                done = self.berth("run", path, "--output", folder, expect=cli.OUTPUT)
+                self.assertIn(f"--output: charts cannot be saved in '{folder}'", done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.berth("document", "run", document[0], "--revision", document[1], "--output", folder,
+                           expect=cli.OUTPUT)
+        self.assertEqual(self.document("intents"), before)
+
+    def test_a_refused_or_chartless_run_leaves_no_folder_behind(self):
+        self.berth("run", self.file("p.py", "print(1)"), "--output", "a/b")
+        self.assertEqual(sorted(path.name for path in self.work.iterdir()), ["p.py"])
+        (self.work / "here").mkdir()
+        self.berth("run", self.file("p.py", "print(1)"), "--output", "here")
+        self.assertEqual(list((self.work / "here").iterdir()), [])
+
+    def test_a_folder_that_becomes_unusable_meanwhile_keeps_the_answer(self):
+        # What it writes is more than what lies between it and its reader, so it waits for the reader.
+        path = self.file("report.py", "print('up', flush=True)\nprint('x' * (32 << 20))\n" + self.FIGURE.format(2))
+        process = self.start("run", path, "--output", "taken/x", "--call", "c1")
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        self.file("taken", "")
+        _, err = process.communicate(timeout=cli.TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, cli.OUTPUT, err)
+        self.assertIn("--call 'c1'", err.decode())
         again = self.berth("run", path, "--output", "fresh", "--call", "c1")
         self.assertEqual(self.pngs(self.work / "fresh"), ["report-1.png"])
         self.assertIn("no charge", again.stderr)
