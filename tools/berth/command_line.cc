@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/berth/context.h"
 #include "tools/berth/help_formatter.h"
 #include "tools/berth/help_texts.h"
 #include "tools/berth/values.h"
@@ -467,8 +468,9 @@ std::string sentence_of(const CLI::App& root, const CLI::ParseError& error) {
   return sentence;
 }
 
-// One line, led by the command it is about, and the code that this command has for it.
-ParsedLine usage_error(const CLI::App& root, const std::string& sentence) {
+// One line, led by the command it is about, and the code that this command has for it; with `json`
+// the document of an error as well.
+ParsedLine usage_error(const CLI::App& root, const std::string& sentence, bool json) {
   const std::vector<CLI::App*> group = root.get_subcommands();
   const bool conformance = !group.empty() && group.front()->get_name() == "conformance";
   std::string command = "berth";
@@ -477,12 +479,21 @@ ParsedLine usage_error(const CLI::App& root, const std::string& sentence) {
     app = app->get_subcommands().front();
     command += " " + app->get_name();
   }
-  std::string line = sentence.substr(0, sentence.find('\n'));
-  return {std::nullopt, conformance ? kConformanceUsage : to_int(Exit::kUsage), {},
-          fmt::format("berth: {}\nberth: see '{} --help'\n", line.substr(0, 400), command)};
+  const std::string line = sentence.substr(0, std::min<std::size_t>(sentence.find('\n'), 400));
+  const int exit = conformance ? kConformanceUsage : to_int(Exit::kUsage);
+  std::string document;
+  if (json) document = error_document(Error(ErrorKind::kInvalidArgument, line), exit);
+  return {std::nullopt, exit, std::move(document),
+          fmt::format("berth: {}\nberth: see '{} --help'\n", line, command)};
 }
 
 }  // namespace
+
+bool wants_json(int argc, const char* const* argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "--json") return true;
+  return false;
+}
 
 ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   CLI::App root("Runs programs in sandboxes, durably: every call is recorded before its sandbox is "
@@ -528,7 +539,7 @@ ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now) {
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, to_int(Exit::kSuccess), root.help(), {}};
   } catch (const CLI::ParseError& error) {
-    return usage_error(root, sentence_of(root, error));
+    return usage_error(root, sentence_of(root, error), wants_json(argc, argv));
   }
   if (wants_version && !draft.command) draft.command = version;
   if (!draft.command) return {std::nullopt, to_int(Exit::kUsage), {}, root.help()};

@@ -24,6 +24,9 @@ struct ParsedLine {
   std::string err;
 };
 
+// Whether the line asks for a document, however wrong the rest of it is.
+bool wants_json(int argc, const char* const* argv);
+
 // Reads no file and no environment. `now` is what ages such as "24h" count back from.
 ParsedLine parse_command_line(int argc, const char* const* argv, WallTime now);
 

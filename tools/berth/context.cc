@@ -35,24 +35,32 @@ void write_indented(const boost::json::value& value, std::string& out, std::size
   }
 }
 
+std::string to_indented_text(const boost::json::value& document) {
+  std::string text;
+  write_indented(document, text, 0);
+  return text + "\n";
+}
+
 }  // namespace
 
 Exit print_json(Console& console, const boost::json::value& document) {
-  std::string text;
-  write_indented(document, text, 0);
-  return console.print(text + "\n");
+  return console.print(to_indented_text(document));
+}
+
+std::string error_document(const Error& error, int exit) {
+  boost::json::object said;
+  said["kind"] = to_string(error.kind());
+  said["message"] = to_valid_utf8(error.message());
+  said["exit_code"] = exit;
+  boost::json::object document;
+  document["error"] = std::move(said);
+  return to_indented_text(document);
 }
 
 int report(const Context& context, const Error& error, int exit) {
   context.console.error(error.message());
   if (context.common.json) {
-    boost::json::object said;
-    said["kind"] = to_string(error.kind());
-    said["message"] = to_valid_utf8(error.message());
-    said["exit_code"] = exit;
-    boost::json::object document;
-    document["error"] = std::move(said);
-    const Exit printed = print_json(context.console, std::move(document));
+    const Exit printed = context.console.print(error_document(error, exit));
     if (printed != Exit::kSuccess) return to_int(printed);
   }
   return exit;

@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/json/value.hpp>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "core/lifecycle/cancellation.h"
@@ -29,6 +30,9 @@ struct Context {
 
 // Prints a document for --json, indented, with a newline at its end.
 Exit print_json(Console& console, const boost::json::value& document);
+
+// The {"error": {...}} document of --json, indented, with a newline at its end.
+std::string error_document(const Error& error, int exit);
 
 // Says a failure: in words on standard error, and with --json also as {"error": {...}} on standard
 // output. Returns the code to end with.

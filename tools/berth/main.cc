@@ -141,7 +141,11 @@ int run_line(int argc, char** argv) {
     console.raw_error(line.err);
     return line.exit;
   } catch (const std::exception& exception) {
-    console.error(std::string("a fault of berth itself: ") + exception.what());
+    const Error error(ErrorKind::kInternal,
+                      std::string("a fault of berth itself: ") + exception.what());
+    console.error(error.message());
+    if (wants_json(argc, argv))
+      (void)console.print(error_document(error, to_int(Exit::kInternal)));
     return to_int(Exit::kInternal);
   }
 }

@@ -168,8 +168,20 @@ class Usage(BerthCase):
         self.assertIn("absent or present", self.refused("reconcile", "--name", "x", "--evidence", "e",
                                                         "--established", "maybe"))
 
+    def test_with_json_every_one_of_them_is_a_document_like_any_other_error(self):
+        for arguments, code in ((["frob"], cli.USAGE), (["run"], cli.USAGE), (["provider"], cli.USAGE),
+                                (["run", "x.py", "--timeout", "0"], cli.USAGE), (["run", "--frob", "x.py"], cli.USAGE),
+                                (["receipts", "--format", "csv"], cli.USAGE), (["conformance", "run"], 2)):
+            with self.subTest(arguments=arguments):
+                done = self.berth(*arguments, "--json", expect=code)
+                error = json.loads(done.stdout)["error"]
+                self.assertEqual((error["kind"], error["exit_code"]), ("invalid_argument", code))
+                self.assertEqual(done.stderr.splitlines()[0], "berth: " + error["message"])
+        self.assertEqual(self.berth("run", "--", "--json", "x", expect=cli.USAGE).stdout, "")
+
     def test_two_formats_at_once_are_refused(self):
-        self.refused("receipts", "--json", "--format", "csv")
+        done = self.berth("receipts", "--json", "--format", "csv", expect=cli.USAGE)
+        self.assertIn("--json excludes --format", json.loads(done.stdout)["error"]["message"])
 
 
 class Version(BerthCase):
