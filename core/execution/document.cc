@@ -33,7 +33,7 @@ json::value error_json(const std::optional<ProgramError>& error) {
       {"name", error->name}, {"value", error->value}, {"traceback", error->traceback}};
 }
 
-// Everything but chart, receipt, failure, intent and replayed.
+// Everything but chart, receipt, failure, intent, replayed and simulated.
 json::object own_json(const ExecutionResult& result) {
   json::array charts;
   for (const Chart& chart : result.charts) charts.push_back(to_json(chart));
@@ -212,6 +212,7 @@ json::object to_json(const ExecutionResult& result) {
   out["intent"] = result.intent.empty() ? json::value(nullptr) : json::value(result.intent);
   out["receipt"] = result.receipt ? json::value(to_json(*result.receipt)) : json::value(nullptr);
   out["replayed"] = result.replayed;
+  if (result.simulated) out["simulated"] = true;
   return out;
 }
 

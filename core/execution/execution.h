@@ -151,6 +151,7 @@ struct ExecutionResult {
   std::optional<Receipt> receipt;
   std::optional<ExecutionFailure> failure;  // absent: the program's end is what is reported
   bool replayed = false;
+  bool simulated = false;  // no program was run: the provider is one that only simulates
   std::string intent;  // the intent's name; empty when none was written
 
   const Chart* chart() const { return charts.empty() ? nullptr : &charts.front(); }

@@ -75,6 +75,10 @@ struct HostedProvider {
 // Nothing when the provider says that it works on this machine, else its own reasons.
 Status check_usable(const plugin::LoadedProvider& provider);
 
+// False: it runs nothing and only simulates, as its own probe says. Its executions are marked so, and
+// are free.
+bool runs_programs(const plugin::LoadedProvider& provider);
+
 class Host {
  public:
   // Makes the state folder and the store where they are missing.

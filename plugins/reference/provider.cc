@@ -155,9 +155,11 @@ void Reference::probe(berth_op op) {
   perform(op, rule, at_once([] {}), [this, op, &rule] {
     const bool usable = rule.effect == Effect::kNormal;
     const std::string remedy = usable ? "" : "take the rule for probe out of the configuration";
-    answer(
-        host_, op,
-        ProbeReport{usable, "reference, in memory", {}, {{"memory", usable, "scripted", remedy}}});
+    ProbeReport report{usable, "reference, in memory", {}, {{"memory", usable, "scripted", remedy}}};
+    if (!script_->runs_programs())
+      report.items.push_back({"programs", false, "none is run: its configuration says what each would have done",
+                              "use another provider, such as local; this one is for tests"});
+    answer(host_, op, report);
   });
 }
 

@@ -75,7 +75,7 @@ Task<void> check_provider(Context& context, Host& host, std::string id,
   const plugin::LoadedProvider& provider = *(*loaded)->loaded;
   check_probe(provider, checks);
   co_await check_made_ahead(**loaded, checks);
-  if (!run_programs || !provider.probe_report().usable) co_return;
+  if (!run_programs || !provider.probe_report().usable || !runs_programs(provider)) co_return;
   co_await check_languages(context, **loaded, host.settings().packages.any(), checks);
 }
 

@@ -36,6 +36,28 @@ class Selection(ChoosingCase):
         self.config({"provider": "reference"})
         self.assertEqual(self.used(), "reference")
 
+    def test_one_that_only_simulates_says_so_everywhere_and_costs_nothing(self):
+        path = self.file("p.py", "print(1)")
+        done = self.berth("run", path, "--provider", "reference")
+        self.assertEqual(done.stdout, "")
+        self.assertIn("no program was run: provider 'reference' only simulates", done.stderr)
+        document = self.document("run", path, "--provider", "reference", "--call", "c")
+        again = self.document("run", path, "--provider", "reference", "--call", "c")
+        lines = self.berth("run", path, "--provider", "reference", "--stream", "json").stdout.splitlines()
+        for one in (document, again, json.loads(lines[-1])["result"]):
+            self.assertTrue(one["simulated"])
+            self.assertEqual(len([note for note in one["notes"] if "no program was run" in note]), 1)
+            self.assertEqual(one["message"].count("no program was run"), 1)
+            self.assertEqual(one["receipt"]["cost_micro_usd"], 0)
+            self.assert_valid("execution-result", [one])
+        self.assertNotIn("simulated", self.document("run", path))
+
+    def test_the_same_one_with_real_processes_is_no_simulation(self):
+        self.config({"provider": "reference", "providers": {"reference": {"config": {"programs": "host"}}}})
+        # It knows no image to find an interpreter in, and says of what it tried what became of it.
+        document = self.document("run", self.file("p.py", "print(1)"), expect=cli.INFRASTRUCTURE)
+        self.assertNotIn("simulated", document)
+
     def test_a_file_that_does_not_select_exactly_one_is_an_error_and_nothing_runs(self):
         for text in ("", "{", "[]", "{}", '{"provider": ""}', '{"provider": 1}', '{"provider": null}',
                      '{"provider": ["local", "reference"]}', '{"provider": "local", "config": {}}',
