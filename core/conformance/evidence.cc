@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/os/fd.h"
+#include "core/os/folder.h"
 
 namespace berth::conformance {
 namespace {
@@ -18,10 +19,7 @@ Status keep_evidence(const std::filesystem::path& folder, const RunReport& repor
   if (!report.whole || report.interrupted || report.digest.empty() || report.provider.empty()) return {};
   const auto kit_failed = [](const CaseResult& one) { return one.status == CaseStatus::kHarness; };
   if (std::any_of(report.cases.begin(), report.cases.end(), kit_failed)) return {};
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(ErrorKind::kIo, fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  BERTH_CHECK_OK(os::make_private_folders(folder));
   return os::replace_file(folder / (report.digest + ".json"), to_json_text(to_json(report)) + "\n", 0600);
 }
 

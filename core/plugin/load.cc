@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 #include <cstdlib>
 
+#include "core/os/folder.h"
 #include "core/os/rotating_file.h"
 #include "core/plugin/capabilities.h"
 #include "core/plugin/hosted_provider.h"
@@ -130,10 +131,9 @@ Result<std::unique_ptr<Facts>> judge(const LoadRequest& request, registry::Inspe
 
 Result<std::string> prepare_state_dir(const std::filesystem::path& folder) {
   if (folder.empty()) return std::string();
+  BERTH_CHECK_OK(os::make_private_folders(folder));
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error)
-    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
   if (error)
     return fail(ErrorKind::kIo, fmt::format("cannot make the provider's state folder {}: {}",
                                             folder.string(), error.message()));
@@ -144,8 +144,7 @@ Result<std::string> prepare_state_dir(const std::filesystem::path& folder) {
 // without the provider.
 std::function<void(LogLevel, std::string_view)> log_to(const LoadRequest& request) {
   if (request.log_file.empty()) return request.on_log;
-  std::error_code ignored;
-  std::filesystem::create_directories(request.log_file.parent_path(), ignored);
+  (void)os::make_private_folders(request.log_file.parent_path());
   auto file = std::make_shared<os::RotatingFile>(request.log_file, kProviderLogBytesMax);
   auto broken = std::make_shared<bool>(false);
   return [file, broken, next = request.on_log](LogLevel level, std::string_view line) {

@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/os/fd.h"
+#include "core/os/folder.h"
 #include "core/registry/clauses.h"
 
 namespace berth::registry {
@@ -86,6 +87,7 @@ Result<LockFile> parse_lock_file(std::string_view text) {
 }
 
 Result<LockFile> load_lock_file(const std::filesystem::path& file) {
+  BERTH_CHECK_OK(os::check_no_dangling_link(file));
   const auto text = os::read_file(file, std::size_t{1} << 20);
   if (!text && text.error().kind() == ErrorKind::kNotFound) return LockFile{};
   if (!text) return fail(text.error());

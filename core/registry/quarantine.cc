@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/os/fd.h"
+#include "core/os/folder.h"
 
 namespace berth::registry {
 namespace {
@@ -58,8 +59,7 @@ Status Quarantine::write() {
                                 {"crashes", entry.crashes},
                                 {"lastUnixMs", unix_ms(entry.last_at)},
                                 {"quarantined", entry.quarantined}});
-  std::error_code error;
-  std::filesystem::create_directories(file_.parent_path(), error);
+  (void)os::make_private_folders(file_.parent_path());  // its absence is told by what follows
   return os::replace_file(file_, to_json_text(json::object{{"entries", std::move(list)}}) + "\n",
                           0600);
 }

@@ -18,6 +18,7 @@ EndedNames::EndedNames(std::string_view state_dir) {
   if (state_dir.empty()) return;
   folder_ = std::string(state_dir) + "/ended";
   fs::create_directories(folder_);
+  fs::permissions(folder_, fs::perms::owner_all);
   const auto oldest = fs::file_time_type::clock::now() - std::chrono::hours(24 * 7);
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_))

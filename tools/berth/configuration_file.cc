@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 
 #include "core/os/fd.h"
+#include "core/os/folder.h"
 
 namespace berth::cli {
 
 Result<std::string> read_configuration_file(const std::filesystem::path& path,
                                             std::size_t bytes_max, const std::string& context) {
+  BERTH_CHECK_OK(os::check_no_dangling_link(path));
   auto file = os::open_file(path, O_RDONLY | O_NONBLOCK);
   if (!file) return fail(file.error().with("cannot read " + context));
   struct stat info {};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/os/folder.h"
 
 namespace berth::install {
 namespace {
@@ -55,9 +56,7 @@ os::Fd WheelCache::open(const std::string& sha256) const {
 
 std::unique_ptr<WheelCache::Entry> WheelCache::begin() const {
   if (folder_.empty()) return nullptr;
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error || chmod(folder_.c_str(), 0700) != 0) return nullptr;
+  if (!os::make_private_folders(folder_) || chmod(folder_.c_str(), 0700) != 0) return nullptr;
   fs::path path = folder_ / (std::string(kPartPrefix) + random_hex(12));
   auto file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!file) return nullptr;

@@ -77,6 +77,13 @@ class Selection(ChoosingCase):
         os.mkfifo(path)
         self.assertIn("not a regular file", self.program("print(1)", expect=cli.CONFIGURATION).stderr)
 
+    def test_a_link_that_leads_nowhere_is_refused_and_not_passed_over(self):
+        self.select({"provider": "reference"}, self.folder)
+        link = self.work / "berth.json"
+        link.symlink_to("nowhere.json")
+        done = self.program("print(1)", expect=cli.CONFIGURATION)
+        self.assertIn(f"'{link}' is a link to 'nowhere.json', which is not there", done.stderr)
+
     def test_one_that_is_not_installed_is_named_and_no_other_runs_instead(self):
         self.select({"provider": "nowhere"})
         done = self.program("print(1)", expect=cli.PROVIDER)

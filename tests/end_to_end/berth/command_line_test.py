@@ -223,6 +223,17 @@ class Configuration(BerthCase):
             with self.subTest(value=value):
                 self.assertIn(place, self.refused(value))
 
+    def test_a_link_that_leads_nowhere_is_no_missing_file(self):
+        path = self.config({})
+        for name in ("config.json", "providers.lock.json"):
+            link = path.parent / name
+            link.unlink(missing_ok=True)
+            link.symlink_to("nowhere.json")
+            done = self.program("print(1)", expect=cli.CONFIGURATION)
+            self.assertIn(f"'{link}' is a link to 'nowhere.json', which is not there", done.stderr)
+            link.unlink()
+        self.assertFalse(self.state.exists())
+
     def test_a_document_that_is_not_json_is_refused_with_its_place(self):
         self.assertRegex(self.refused('{"provider": "local",}'), r"byte|offset")
 
@@ -353,7 +364,8 @@ class StateFolder(BerthCase):
         self.assertEqual((folder / "berth.db").read_bytes(), b"not a database, " * 1000)
 
     def test_it_is_private(self):
-        self.berth("receipts")
+        self.program("print(1)")
+        self.assertTrue({"hosts", "logs", "providers"} <= {path.name for path in self.state.iterdir()})
         self.assertEqual(self.state.stat().st_mode & 0o777, 0o700)
         for path in self.state.rglob("*"):
             self.assertEqual(path.stat().st_mode & 0o077, 0, path)
