@@ -14,6 +14,7 @@
 namespace berth::os {
 namespace {
 
+constexpr int kLockTriesMax = 16;  // each time somebody gave the lock back at that moment
 constexpr int kBacklog = 64;
 
 Result<sockaddr_un> address_of(const std::string& path) {
@@ -102,12 +103,30 @@ Result<Fd> PrivateFolder::connect(const std::string& name) const {
 }
 
 Result<std::optional<Fd>> PrivateFolder::try_lock(const std::string& name) const {
-  const int raw = ::openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (raw < 0) return fail(os_error(errno, fmt::format("cannot open '{}'", (path_ / name).string())));
-  Fd file(raw);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return std::optional<Fd>(std::move(file));
-  if (errno == EWOULDBLOCK) return std::optional<Fd>();
-  return fail(os_error(errno, fmt::format("cannot lock '{}'", (path_ / name).string())));
+  for (int tries = 0; tries < kLockTriesMax; ++tries) {
+    const int raw = ::openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (raw < 0) return fail(os_error(errno, fmt::format("cannot open '{}'", (path_ / name).string())));
+    Fd file(raw);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return std::optional<Fd>();
+      return fail(os_error(errno, fmt::format("cannot lock '{}'", (path_ / name).string())));
+    }
+    // Not one that was given back, and its name with it, between the opening and the locking.
+    if (names(name, file)) return std::optional<Fd>(std::move(file));
+  }
+  return std::optional<Fd>();
+}
+
+bool PrivateFolder::names(const std::string& name, const Fd& file) const {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(file.get(), &held) == 0 &&
+         ::fstatat(folder_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+void PrivateFolder::give_back(const std::string& name, Fd lock) const {
+  if (lock.valid() && names(name, lock)) remove(name);
 }
 
 void PrivateFolder::remove(const std::string& name) const { ::unlinkat(folder_.get(), name.c_str(), 0); }

@@ -31,6 +31,8 @@ class PrivateFolder {
   // The lock of this name; it is held as long as any copy of the descriptor is open. Nothing when
   // somebody else has it.
   Result<std::optional<Fd>> try_lock(const std::string& name) const;
+  // Gives a lock of that name back, and its file with it: before anybody else can have it.
+  void give_back(const std::string& name, Fd lock) const;
   void remove(const std::string& name) const;
 
  private:
@@ -38,6 +40,7 @@ class PrivateFolder {
       : path_(std::move(path)), folder_(std::move(folder)) {}
   static Result<PrivateFolder> take(const std::filesystem::path& path);
   std::string reach(const std::string& name) const;
+  bool names(const std::string& name, const Fd& file) const;
 
   std::filesystem::path path_;
   Fd folder_;

@@ -150,7 +150,7 @@ class Keeper {
     if (socket_.holds()) folder_.remove(socket_name_);
     accept_all();  // who connected before that is told that this one goes
     listener_.reset();
-    lock_.reset();
+    folder_.give_back(arguments_.name + ".lock", std::move(lock_));
   }
 
   [[noreturn]] void end() {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "core/os/local_socket.h"
+
 namespace berth::os {
 namespace {
 
@@ -56,6 +58,26 @@ TEST_F(Folders, ALinkThatLeadsNowhereIsNotTakenForAMissingFile) {
   EXPECT_NE(checked.error().message().find("'nowhere'"), std::string::npos);
   std::ofstream(dir_ / "nowhere") << "x";
   EXPECT_TRUE(check_no_dangling_link(dir_ / "link"));
+}
+
+TEST_F(Folders, ALockThatIsGivenBackLeavesNoFileAndNobodyIsFooledByOne) {
+  const auto folder = PrivateFolder::open(dir_ / "private");
+  ASSERT_TRUE(folder);
+  auto lock = folder->try_lock("a.lock");
+  ASSERT_TRUE(lock && *lock);
+  const auto other = folder->try_lock("a.lock");
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(*other) << "it is held";
+  folder->give_back("a.lock", std::move(**lock));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ / "private"));
+  auto again = folder->try_lock("a.lock");
+  ASSERT_TRUE(again && *again);
+  // One whose file somebody removed gives back only what is its own.
+  std::filesystem::remove(dir_ / "private" / "a.lock");
+  auto new_one = folder->try_lock("a.lock");
+  ASSERT_TRUE(new_one && *new_one);
+  folder->give_back("a.lock", std::move(**again));
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "private" / "a.lock"));
 }
 
 }  // namespace
