@@ -21,7 +21,7 @@ struct Context {
   Console& console;
   EnvironmentLookup environment;
   CommonOptions common;
-  // Rises with SIGINT, SIGTERM and SIGHUP; interrupted_by says which came first.
+  // Rises with SIGINT, SIGTERM, SIGHUP and SIGQUIT; interrupted_by says which came first.
   Cancellation& cancellation;
   const int& interrupted_by;  // 0: none
   // Called once everything that may block is read: before that, a signal just ends the process.

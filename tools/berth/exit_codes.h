@@ -16,8 +16,9 @@ namespace berth::cli {
 enum class Exit : int {
   kSuccess = 0,
   kFinding = 1,           // every command but run: it worked, and what it found is not good
-  kHangup = 129,          // 128+SIGHUP, SIGINT, SIGPIPE, SIGTERM: cancelled and cleaned up
+  kHangup = 129,          // 128+SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM: cancelled and cleaned up
   kInterrupted = 130,
+  kQuit = 131,
   kReaderGone = 141,
   kTerminated = 143,
   kUsage = 200,
@@ -49,6 +50,7 @@ inline constexpr std::array kExitTexts = {
     ExitText{Exit::kFinding, "not run: it worked, but something is unresolved, missing or refused"},
     ExitText{Exit::kHangup, "cancelled by SIGHUP; cleaned up"},
     ExitText{Exit::kInterrupted, "cancelled by SIGINT (Ctrl-C); cleaned up"},
+    ExitText{Exit::kQuit, "cancelled by SIGQUIT (Ctrl-\\); cleaned up"},
     ExitText{Exit::kReaderGone, "cancelled because whoever read the output went away; cleaned up"},
     ExitText{Exit::kTerminated, "cancelled by SIGTERM; cleaned up"},
     ExitText{Exit::kUsage, "the command line is wrong (conformance: 2)"},

@@ -12,7 +12,7 @@ Interruptions::Interruptions(boost::asio::any_io_executor executor, Cancellation
       on_impatience_(std::move(on_impatience)) {}
 
 void Interruptions::start() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction before {};
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     boost::system::error_code ignored;

@@ -1,4 +1,4 @@
-// Interruptions: SIGINT, SIGTERM and SIGHUP become one cancellation.
+// Interruptions: SIGINT, SIGTERM, SIGHUP and SIGQUIT become one cancellation.
 #ifndef BERTH_TOOLS_BERTH_INTERRUPTIONS_H_
 #define BERTH_TOOLS_BERTH_INTERRUPTIONS_H_
 

@@ -21,12 +21,12 @@ TIMEOUT_SECONDS = 120
 
 USAGE, INPUT, CONFIGURATION, STATE, PROVIDER = 200, 201, 202, 203, 204
 REFUSED, INFRASTRUCTURE, DEADLINE, UNCERTAIN, OUTPUT = 205, 206, 207, 208, 209
-READER_GONE, INTERRUPTED, TERMINATED, HANGUP = 141, 130, 143, 129
+READER_GONE, INTERRUPTED, QUIT, TERMINATED, HANGUP = 141, 130, 131, 143, 129
 
 
 def own_signals():
     """A child starts with the signals' default actions, whatever this process was started with."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -62,7 +62,7 @@ class Interrupted(BerthCase):
 
     def test_a_signal_while_the_program_runs_cleans_up_and_costs_nothing(self):
         for number, code in ((signal.SIGINT, cli.INTERRUPTED), (signal.SIGTERM, cli.TERMINATED),
-                             (signal.SIGHUP, cli.HANGUP)):
+                             (signal.SIGHUP, cli.HANGUP), (signal.SIGQUIT, cli.QUIT)):
             with self.subTest(signal=number):
                 process, mark = self.start_marked(
                     "import time, subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
