@@ -39,6 +39,7 @@ Console::Console(const EnvironmentLookup& environment)
   const char* no_colour = environment("NO_COLOR");
   const char* terminal = environment("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  can_erase_ = !dumb;
   colour_wanted_ = (no_colour == nullptr || *no_colour == '\0') && !dumb;
 }
 
@@ -72,7 +73,7 @@ void Console::error(std::string_view line) {
 void Console::raw_error(std::string_view text) { write_whole(kErr, text); }
 
 void Console::progress(std::string_view text) {
-  if (!err_is_terminal_) return;
+  if (!err_is_terminal_ || !can_erase_) return;
   write_whole(kErr, fmt::format("\r\x1b[K{}", printable(text.substr(0, 78))));
   progress_shown_ = true;
 }

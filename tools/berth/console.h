@@ -46,6 +46,7 @@ class Console {
   bool out_is_terminal_ = false;
   bool err_is_terminal_ = false;
   bool colour_wanted_ = false;
+  bool can_erase_ = true;  // a line that is there: not on a dumb terminal
   bool progress_shown_ = false;
 };
 

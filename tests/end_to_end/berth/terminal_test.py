@@ -16,7 +16,7 @@ class Terminal(BerthCase):
         """Runs with standard output and standard error on one terminal; returns what it showed."""
         master, slave = pty.openpty()
         process = subprocess.Popen([cli.BERTH, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=self.work,
-                                   env=self.environment(TERM="xterm", **(environment or {})),
+                                   env=self.environment(**{"TERM": "xterm", **(environment or {})}),
                                    preexec_fn=cli.own_signals)
         self.running.append(process)
         os.close(slave)
@@ -69,6 +69,12 @@ class Terminal(BerthCase):
         shown = self.on_terminal("run", "\x1b]0;title\x07.py", expect=cli.INPUT, environment={"NO_COLOR": "1"})
         self.assertNotIn("\x1b", shown)
         self.assertIn("\\x1b", shown)
+
+    def test_a_dumb_terminal_gets_no_control_sequences(self):
+        shown = self.on_terminal("run", self.file("p.py", "import time\ntime.sleep(2)\nprint('x')"),
+                                 environment={"TERM": "dumb"})
+        self.assertNotIn("\x1b", shown)
+        self.assertNotIn("\r", shown)
 
     def test_no_progress_line_stays(self):
         shown = self.on_terminal("run", self.file("p.py", "import time\ntime.sleep(2)\nprint('x')"),
