@@ -100,7 +100,10 @@ SandboxRequest sandbox_request(const ExecutionRequest& request, ExecutionObserve
   made.spec.network = request.network;
   made.cancellation = &cancellation;
   if (observer != nullptr) {
-    made.on_stage = [observer](std::string_view stage) { observer->on_stage(stage); };
+    made.on_stage = [observer](std::string_view stage) {
+      // The program says itself when it runs: for the lifecycle, sending and installing are that too.
+      if (stage != "run") observer->on_stage(stage);
+    };
   }
   return made;
 }

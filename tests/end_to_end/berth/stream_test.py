@@ -47,6 +47,8 @@ class Events(BerthCase):
         self.assertEqual(kinds.index("finished"), len(kinds) - 1)
         for kind in ("stdout", "stderr", "chart", "result"):
             self.assertLess(kinds.index("started"), kinds.index(kind))
+        stages = [event["stage"] for event in events if event["event"] == "stage"]
+        self.assertEqual(len(stages), len(set(stages)), "each is said once")
         started = next(event for event in events if event["event"] == "started")
         self.assertEqual((started["title"], started["language"], started["session"]), ("a title", "python", "s"))
         self.assertEqual([event["index"] for event in events if event["event"] == "chart"], [0, 1])
