@@ -378,7 +378,9 @@ void add_conformance_run(CLI::App& group, Draft& draft, ConformanceRunOptions& o
   CLI::App& run = add_command(group, draft, options, "run",
                               "Test a provider against every clause of the contract",
                               kConformanceRunFooter);
-  run.add_option("FILE", options.file, "the provider's shared object")->required();
+  run.add_option("SUBJECT", options.file, "a shared object, or the id of an installed provider")
+      ->type_name("FILE|ID")
+      ->required();
   add_choice(run, "--profile", options.profile, {"smoke", "full", "stress"},
              "how much: each has all cases of the one before it (default: full)");
   add_texts(run, "--only", options.only, "GLOB", "only cases whose id matches; may be given several times");
@@ -400,7 +402,9 @@ void add_conformance_fuzz(CLI::App& group, Draft& draft, ConformanceFuzzOptions&
   CLI::App& fuzz = add_command(group, draft, options, "fuzz",
                                "Compare random sequences of operations with a model",
                                kConformanceFuzzFooter);
-  fuzz.add_option("FILE", options.file, "the provider's shared object")->required();
+  fuzz.add_option("SUBJECT", options.file, "a shared object, or the id of an installed provider")
+      ->type_name("FILE|ID")
+      ->required();
   add_value(fuzz, "--time", options.time, parse_duration, "how long (default: 10s)")->type_name("DURATION");
   add_value(fuzz, "--jobs,-j", options.at_once, parse_count, "how many sequences at once")->type_name("COUNT");
   add_text(fuzz, "--seed", options.seed, "NUMBER", "of the first sequence; the next ones count up");
@@ -415,7 +419,8 @@ void add_conformance(CLI::App& parent, Draft& draft, ConformanceCommands& option
   group.footer(std::string(kConformanceFooter));
   CLI::App& list = add_command(group, draft, options.list, "list", "List the cases, running nothing",
                                kConformanceListFooter);
-  list.add_option("FILE", options.list.file, "only cases that apply to this provider");
+  list.add_option("SUBJECT", options.list.file, "only cases that apply to this provider")
+      ->type_name("FILE|ID");
   add_choice(list, "--profile", options.list.profile, {"smoke", "full", "stress"},
              "only those of a profile");
   add_conformance_run(group, draft, options.run);

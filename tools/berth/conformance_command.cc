@@ -17,10 +17,12 @@
 #include "core/conformance/scratch.h"
 #include "core/registry/clauses.h"
 #include "core/registry/inspect.h"
+#include "core/registry/search.h"
 #include "tools/berth/case_names.h"
 #include "tools/berth/commands.h"
 #include "tools/berth/conformance_reports.h"
 #include "tools/berth/conformance_request.h"
+#include "tools/berth/provider_subject.h"
 #include "tools/berth/table.h"
 
 namespace berth::cli {
@@ -103,9 +105,11 @@ void keep(const Context& context, const RunReport& report) {
 Task<int> list_conformance(Context& context, ConformanceListOptions options) {
   std::optional<registry::Inspection> provider;
   if (!options.file.empty()) {
-    provider = registry::inspect(options.file);
+    const auto file = find_subject(options.file, registry::default_search_path());
+    if (!file) co_return report(context, file.error().error, kConformanceUsage);
+    provider = registry::inspect(*file);
     if (!provider->manifest)
-      co_return report(context, registry::refusal(options.file, provider->findings), kConformanceUsage);
+      co_return report(context, registry::refusal(*file, provider->findings), kConformanceUsage);
   }
   boost::json::array all;
   Table table({"ID", "CLAUSE", "PROFILE", "CAPABILITY", "WHAT IT DOES"});

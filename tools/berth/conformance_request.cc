@@ -15,6 +15,7 @@
 #include "core/registry/inspect.h"
 #include "tools/berth/case_names.h"
 #include "tools/berth/host.h"
+#include "tools/berth/provider_subject.h"
 
 namespace berth::cli {
 namespace {
@@ -82,11 +83,13 @@ Result<conformance::RunRequest> conformance_request(const Context& context,
   if (!settings) return fail(settings.error().error);
   auto files = read_provider_files(context, *settings);
   if (!files) return fail(files.error().error);
+  auto file = find_subject(options.file, files->search);
+  if (!file) return fail(file.error().error);
   std::error_code error;
-  if (!std::filesystem::exists(options.file, error))
-    return fail(ErrorKind::kNotFound, fmt::format("there is no file {}", options.file));
-  request.file = options.file;
-  const registry::Inspection inspection = registry::inspect(options.file);
+  if (!std::filesystem::exists(*file, error))
+    return fail(ErrorKind::kNotFound, fmt::format("there is no file {}", file->string()));
+  request.file = *file;
+  const registry::Inspection inspection = registry::inspect(*file);
   request.host_findings = findings_of(*files, *settings, inspection);
   if (inspection.manifest) {
     BERTH_TRY(request.config_json,

@@ -71,6 +71,7 @@ constexpr std::string_view kConformanceRunFooter = R"(Examples:
   berth conformance run ./build/mine.so
   berth conformance run ./build/mine.so --only 'KEY-*' --only 'CLEAN-*'
   berth conformance run ./build/mine.so --report html:report.html
+  berth conformance run reference --profile smoke
   gdb --args berth conformance run --in-process --only KEY-001 ./build/mine.so
 
 Every case runs in a process of its own with a folder of its own; what it makes

@@ -41,6 +41,16 @@ class Explain(BerthCase):
         self.assertIn("near it is KEY-001", self.berth("provider", "explain", "kye-001", expect=201).stderr)
 
 
+class Conformance(BerthCase):
+    def test_an_installed_provider_is_tested_by_its_id(self):
+        for command in (["run", "reference", "--only", "META-006"], ["fuzz", "reference", "--time", "0.1"],
+                        ["list", "reference"]):
+            with self.subTest(command=command):
+                self.berth("conformance", *command)
+        done = self.berth("conformance", "run", "nowhere", expect=2)
+        self.assertIn('no provider "nowhere" was found', done.stderr)
+
+
 class New(BerthCase):
     def test_the_template_is_written_under_the_name_and_nothing_says_hello_any_more(self):
         for language, source, named in (("cxx", "my-box.cc", "class MyBoxProvider"), ("c", "my-box.c", "my_box_sh"),
