@@ -157,6 +157,10 @@ struct ExecutionResult {
   const Chart* chart() const { return charts.empty() ? nullptr : &charts.front(); }
 };
 
+// What owner, session, call and turn may consist of: valid UTF-8 without control characters, since they
+// are shown to people as they are.
+bool is_name_text(std::string_view text);
+
 // The result document of manifests/execution-result.schema.json, and parts of it.
 boost::json::object to_json(const ExecutionResult& result);
 boost::json::object to_json(const Chart& chart);

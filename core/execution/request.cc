@@ -118,6 +118,17 @@ std::optional<Language> language_of_file(std::string_view file_name) {
   return std::nullopt;
 }
 
+bool is_name_text(std::string_view text) {
+  if (!is_valid_utf8(text)) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return false;
+    // The other controls are two bytes: C2 80 to C2 9F.
+    if (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) return false;
+  }
+  return true;
+}
+
 std::string source_name(const ExecutionRequest& request) {
   if (!request.file_name.empty()) return request.file_name;
   return request.language == Language::kPython ? "main.py" : "main.js";
@@ -126,6 +137,10 @@ std::string source_name(const ExecutionRequest& request) {
 Status validate(const ExecutionRequest& request) {
   if (is_blank(request.key.owner) || is_blank(request.key.session) || is_blank(request.key.call)) {
     return wrong("owner, session and call must not be blank");
+  }
+  for (const std::string* text : {&request.key.owner, &request.key.session, &request.key.call, &request.turn}) {
+    if (!is_name_text(*text))
+      return wrong("owner, session, call and turn must be valid UTF-8 without control characters");
   }
   BERTH_CHECK_OK(check_texts(request));
   BERTH_CHECK_OK(check_files(request));

@@ -81,6 +81,12 @@ void add_text(CLI::App& app, const std::string& name, std::string& into,
   add_value(app, name, into, given, description)->type_name(type);
 }
 
+// The name of somebody or something that is recorded.
+CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& into,
+                      const std::string& type, const std::string& description) {
+  return add_value(app, name, into, parse_name, description)->type_name(type);
+}
+
 void add_run_limits(CLI::App& app, RunOptions& options) {
   add_value(
       app, "--timeout", options.timeout, parse_duration,
@@ -114,16 +120,16 @@ void add_run_place(CLI::App& app, RunOptions& options) {
   app.add_flag("--replace", options.replace,
                "replace charts of the same name; otherwise the next free number is taken");
   add_run_limits(app, options);
-  add_text(app, "--provider", options.provider, "ID",
+  add_name(app, "--provider", options.provider, "ID",
                "which provider, for this once (default: the one that berth.json selects, else the "
                "configuration's, else local)");
-  add_text(app, "--owner", options.owner, "NAME",
+  add_name(app, "--owner", options.owner, "NAME",
                "who pays and may look (default: your user name)");
-  add_text(app, "--session", options.session, "NAME", "default: cli");
-  add_text(app, "--call", options.call, "ID",
+  add_name(app, "--session", options.session, "NAME", "default: cli");
+  add_name(app, "--call", options.call, "ID",
                "one run for ever: the same call again gives the recorded answer, free (default: "
                "a new random one)");
-  add_text(app, "--turn", options.turn, "ID", "what debits are rounded over (default: the call)");
+  add_name(app, "--turn", options.turn, "ID", "what debits are rounded over (default: the call)");
   app.add_flag("--quiet", options.quiet, "say nothing on standard error but errors");
   app.add_flag("--no-templates", options.no_templates,
                "use and start no keeper: load the provider for this run alone");
@@ -200,11 +206,11 @@ void add_provider(CLI::App& parent, Draft& draft, ProviderCommands& options) {
 void add_intents(CLI::App& parent, Draft& draft, IntentsOptions& options) {
   CLI::App& app = add_command(parent, draft, options, "intents",
                               "Show the durable record of each call's sandbox", kIntentsFooter);
-  app.add_option("NAME", options.name, "one intent, with its journal");
+  add_name(app, "NAME", options.name, "", "one intent, with its journal");
   app.add_flag("--unresolved", options.unresolved, "only those whose sandbox may still exist");
-  add_text(app, "--owner", options.owner, "NAME", "only this owner's");
-  add_text(app, "--session", options.session, "NAME", "only this session's");
-  add_text(app, "--provider", options.provider, "ID", "only this provider's");
+  add_name(app, "--owner", options.owner, "NAME", "only this owner's");
+  add_name(app, "--session", options.session, "NAME", "only this session's");
+  add_name(app, "--provider", options.provider, "ID", "only this provider's");
   add_value(app, "--limit", options.count_max, parse_count, "at most this many (default: 1000)")
       ->type_name("COUNT");
 }
@@ -216,8 +222,8 @@ void add_session(CLI::App& parent, Draft& draft, SessionRetireOptions& options) 
   CLI::App& app = add_command(group, draft, options, "retire",
                               "Refuse new calls of a session and clean what it still has",
                               kSessionFooter);
-  app.add_option("OWNER", options.owner, "the session's owner")->required();
-  app.add_option("SESSION", options.session, "the session")->required();
+  add_name(app, "OWNER", options.owner, "", "the session's owner")->required();
+  add_name(app, "SESSION", options.session, "", "the session")->required();
 }
 
 void add_reconcile(CLI::App& parent, Draft& draft, ReconcileOptions& options) {
@@ -225,9 +231,9 @@ void add_reconcile(CLI::App& parent, Draft& draft, ReconcileOptions& options) {
       parent, draft, options, "reconcile",
       "Settle calls that were interrupted: find their sandboxes, adopt, fence and delete them",
       kReconcileFooter);
-  add_text(app, "--name", options.name, "NAME", "only this intent");
-  add_text(app, "--owner", options.owner, "NAME", "only this owner's intents");
-  add_text(app, "--provider", options.provider, "ID", "only this provider's intents");
+  add_name(app, "--name", options.name, "NAME", "only this intent");
+  add_name(app, "--owner", options.owner, "NAME", "only this owner's intents");
+  add_name(app, "--provider", options.provider, "ID", "only this provider's intents");
   add_choice(app, "--established", options.established, {"absent", "present"},
              "what an operator found out about --name at the provider itself");
   CLI::Option* established = app.get_option("--established");
@@ -244,16 +250,16 @@ void add_drain(CLI::App& parent, Draft& draft, DrainOptions& options) {
       parent, draft, options, "drain",
       "End all that a provider still has open, before another one, or another key, is selected",
       kDrainFooter);
-  add_text(app, "--provider", options.provider, "ID",
+  add_name(app, "--provider", options.provider, "ID",
            "this one (default: every one that has something open)");
 }
 
 void add_receipts(CLI::App& parent, Draft& draft, ReceiptsOptions& options) {
   CLI::App& app = add_command(parent, draft, options, "receipts",
                               "Show what calls used and cost", kReceiptsFooter);
-  add_text(app, "--owner", options.owner, "NAME", "only this owner's");
-  add_text(app, "--session", options.session, "NAME", "only this session's");
-  add_text(app, "--provider", options.provider, "ID", "only this provider's");
+  add_name(app, "--owner", options.owner, "NAME", "only this owner's");
+  add_name(app, "--session", options.session, "NAME", "only this session's");
+  add_name(app, "--provider", options.provider, "ID", "only this provider's");
   const auto time = [&draft](std::string_view text) { return parse_time(text, draft.now); };
   add_value(app, "--since", options.since, time, "recorded then or later; a time or an age: 24h, 7d")
       ->type_name("TIME");
@@ -270,13 +276,13 @@ void add_receipts(CLI::App& parent, Draft& draft, ReceiptsOptions& options) {
 // Whose documents: what a document of another owner or session is, nobody is told.
 template <class Options>
 void add_document_place(CLI::App& app, Options& options) {
-  add_text(app, "--owner", options.owner, "NAME", "whose document (default: your user name)");
-  add_text(app, "--session", options.session, "NAME", "of which session (default: cli)");
+  add_name(app, "--owner", options.owner, "NAME", "whose document (default: your user name)");
+  add_name(app, "--session", options.session, "NAME", "of which session (default: cli)");
 }
 
 template <class Options>
 void add_document_id(CLI::App& app, Options& options) {
-  app.add_option("ID", options.id, "the document's id")->required();
+  add_name(app, "ID", options.id, "", "the document's id")->required();
 }
 
 struct DocumentCommands {
@@ -300,7 +306,7 @@ void add_document(CLI::App& parent, Draft& draft, DocumentCommands& options) {
                  "its ending tells the language: .py; .js .mjs .cjs; none is Python (default: "
                  "FILE's name; for a new revision, as before)")
       ->type_name("TEXT");
-  add_text(put, "--document", options.put.id, "ID", "save a new revision of this document");
+  add_name(put, "--document", options.put.id, "ID", "save a new revision of this document");
   add_document_place(put, options.put);
   CLI::App& list = add_command(group, draft, options.list, "list", "List the documents of a session",
                                kDocumentListFooter);
@@ -309,7 +315,7 @@ void add_document(CLI::App& parent, Draft& draft, DocumentCommands& options) {
                                "Print a revision, or what its latest run gave",
                                kDocumentShowFooter);
   add_document_id(show, options.show);
-  add_text(show, "--revision", options.show.revision, "ID", "which (default: the latest)");
+  add_name(show, "--revision", options.show.revision, "ID", "which (default: the latest)");
   show.add_flag("--run", options.show.run,
                 "what the latest run of exactly this revision gave, instead of its text");
   add_document_place(show, options.show);
@@ -320,7 +326,7 @@ void add_document(CLI::App& parent, Draft& draft, DocumentCommands& options) {
   CLI::App& run = add_command(group, draft, options.run, "run",
                               "Run a stored revision, and nothing but it", kDocumentRunFooter);
   add_document_id(run, options.run);
-  add_text(run, "--revision", options.run.revision, "ID", "which of its revisions");
+  add_name(run, "--revision", options.run.revision, "ID", "which of its revisions");
   run.get_option("--revision")->required();
   add_run_place(run, options.run.run);
 }
@@ -338,19 +344,19 @@ void add_credits(CLI::App& parent, Draft& draft, CreditsCommands& options) {
   group.footer(std::string(kCreditsFooter));
   CLI::App& grant = add_command(group, draft, options.grant, "grant", "Give an owner credit",
                                 kCreditsGrantFooter);
-  grant.add_option("OWNER", options.grant.owner, "who gets it")->required();
+  add_name(grant, "OWNER", options.grant.owner, "", "who gets it")->required();
   add_value(grant, "AMOUNT", options.grant.amount, parse_money, "dollars, such as 5 or 0.50")
       ->required();
-  add_text(grant, "--key", options.grant.key, "TEXT",
+  add_name(grant, "--key", options.grant.key, "TEXT",
            "once for ever: the same key again gives nothing more (default: a new random one)");
   add_text(grant, "--memo", options.grant.memo, "TEXT", "what it is for, for the statement");
   CLI::App& balance = add_command(group, draft, options.balance, "balance",
                                   "Print what an owner has left", kCreditsBalanceFooter);
-  add_text(balance, "--owner", options.balance.owner, "NAME", "default: your user name");
+  add_name(balance, "--owner", options.balance.owner, "NAME", "default: your user name");
   CLI::App& statement = add_command(group, draft, options.statement, "statement",
                                     "List an owner's grants and debits with the balance after each",
                                     kCreditsStatementFooter);
-  add_text(statement, "--owner", options.statement.owner, "NAME", "default: your user name");
+  add_name(statement, "--owner", options.statement.owner, "NAME", "default: your user name");
   options.statement.format = "table";
   add_choice(statement, "--format", options.statement.format, {"table", "jsonl", "csv"},
              "default: table");
@@ -455,7 +461,7 @@ void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
   CLI::App& app = add_command(parent, draft, options, "doctor",
                               "Check everything Berth needs here, and say how to mend what is missing",
                               kDoctorFooter);
-  add_text(app, "--provider", options.provider, "ID", "only this provider");
+  add_name(app, "--provider", options.provider, "ID", "only this provider");
 }
 
 // What CLI11 says of an error, or a better sentence for what it says badly.

@@ -9,6 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "core/base/json.h"
+#include "core/execution/execution.h"
+
 namespace berth::cli {
 namespace {
 
@@ -193,6 +196,14 @@ Result<Money> parse_money(std::string_view text) {
   }
   if (micros < 1 || micros > kMicrosMax) return wrong(whole_text, kExpected);
   return Money::micros(micros);
+}
+
+Result<std::string> parse_name(const std::string& text) {
+  // An empty text is a script's unset variable, never a wish for the default.
+  if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the value is empty");
+  if (is_name_text(text)) return text;
+  return fail(ErrorKind::kInvalidArgument,
+              is_valid_utf8(text) ? "the value has control characters in it" : "the value is not valid UTF-8");
 }
 
 Result<Duration> parse_age(std::string_view text) {

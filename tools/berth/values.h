@@ -3,6 +3,7 @@
 #define BERTH_TOOLS_BERTH_VALUES_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/money.h"
@@ -10,6 +11,9 @@
 #include "core/base/time.h"
 
 namespace berth::cli {
+
+// The name of an owner, a session, a call and the like, as it is.
+Result<std::string> parse_name(const std::string& text);
 
 // "512M", "2GiB", "4096": bytes. K, M, G and T are powers of 1024; KB, MB, GB and TB of 1000.
 Result<std::uint64_t> parse_size(std::string_view text);

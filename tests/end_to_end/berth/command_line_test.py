@@ -179,6 +179,15 @@ class Usage(BerthCase):
                 self.assertEqual(done.stderr.splitlines()[0], "berth: " + error["message"])
         self.assertEqual(self.berth("run", "--", "--json", "x", expect=cli.USAGE).stdout, "")
 
+    def test_a_name_is_text_without_control_characters(self):
+        for option in ("--owner", "--session", "--call", "--turn", "--provider"):
+            with self.subTest(option=option):
+                self.assertIn(f"{option}: the value is not valid UTF-8", self.refused("run", "x.py", option, "a\udcff"))
+                for text in ("a\nb", "a\x1b[31mb", "a\x7f", "a\x9bb"):
+                    self.assertIn(f"{option}: the value has control characters",
+                                  self.refused("run", "x.py", option, text))
+        self.assertIn("OWNER: the value has", self.refused("session", "retire", "a\tb", "s"))
+
     def test_two_formats_at_once_are_refused(self):
         done = self.berth("receipts", "--json", "--format", "csv", expect=cli.USAGE)
         self.assertIn("--json excludes --format", json.loads(done.stdout)["error"]["message"])

@@ -26,6 +26,13 @@ TEST(Request, WhatCannotBeRunIsRefusedByName) {
     return refusal(request);
   };
   EXPECT_EQ(with([](auto& r) { r.key.owner = " "; }), "owner, session and call must not be blank");
+  for (const char* text : {"a\xff", "a\nb", "a\x1b[0m", "a\x7f", "a\xc2\x9b"}) {
+    for (std::string CallKey::*part : {&CallKey::owner, &CallKey::session, &CallKey::call}) {
+      EXPECT_EQ(with([&](auto& r) { r.key.*part = text; }),
+                "owner, session, call and turn must be valid UTF-8 without control characters");
+    }
+  }
+  EXPECT_EQ(with([](auto& r) { r.key.owner = "Jürgen 日本 \xc2\xa0"; }), "");
   EXPECT_EQ(with([](auto& r) { r.code = std::string("a\0b", 3); }), "code has a NUL at byte 1; remove it");
   EXPECT_NE(with([](auto& r) { r.code.assign((std::size_t{16} << 20) + 1, 'x'); }), "");
   EXPECT_EQ(with([](auto& r) { r.file_name = "../x.py"; }), "file name \"../x.py\" is not a plain name");
