@@ -466,12 +466,20 @@ void add_doctor(CLI::App& parent, Draft& draft, DoctorOptions& options) {
 
 // What CLI11 says of an error, or a better sentence for what it says badly.
 std::string sentence_of(const CLI::App& root, const CLI::ParseError& error) {
-  const std::vector<std::string> extras = root.remaining(true);
+  std::vector<std::string> extras = root.remaining(true);
+  // What stands behind it is no option, whatever it looks like.
+  const bool no_options = !extras.empty() && extras.front() == "--";
+  std::erase(extras, "--");
   std::string sentence = error.what();
   const bool no_command = sentence == "A subcommand is required";
-  if ((no_command || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) && !extras.empty()) {
+  const bool left_over = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                         dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if ((no_command || left_over) && !extras.empty()) {
     const std::string first = extras.front().substr(0, 64);
-    if (first.starts_with("-")) return fmt::format("unknown option '{}'", first);
+    if (first.starts_with("--") && !no_options) return fmt::format("unknown option '{}'", first);
+    if (first.starts_with("-") && !no_options)
+      return fmt::format("unknown option '{0}'; a name that begins so is given as './{0}' or after '--'",
+                         first);
     return no_command || root.get_subcommands().empty() ? fmt::format("unknown command '{}'", first)
                                                         : fmt::format("unexpected argument '{}'", first);
   }

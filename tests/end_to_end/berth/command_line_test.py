@@ -132,6 +132,14 @@ class Usage(BerthCase):
         self.assertIn("unknown option '--frob'", self.refused("session", "--frob"))
         self.assertIn("unknown option '--frob'", self.refused("run", "x.py", "--frob"))
         self.assertIn("unexpected argument 'y.py'", self.refused("run", "x.py", "y.py"))
+        self.assertIn("unexpected argument '-y'", self.refused("run", "--", "x.py", "-y"))
+
+    def test_a_file_whose_name_begins_as_options_do_is_run_or_how_to_is_said(self):
+        self.file("-x.py", "print(5)")
+        for argument in (("--", "-x.py"), ("./-x.py",)):
+            self.assertEqual(self.berth("run", *argument).stdout, "5\n")
+        self.assertIn("unknown option '-x.py'; a name that begins so is given as './-x.py' or after '--'",
+                      self.refused("run", "-x.py"))
 
     def test_what_is_missing_is_named(self):
         self.assertIn("FILE is required", self.refused("run"))
