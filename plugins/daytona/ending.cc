@@ -58,8 +58,10 @@ Awaitable<Lifecycle::End> Lifecycle::end(AsyncOperation& operation, Sandbox sand
   for (;;) {
     const Phase phase = phase_of(sandbox);
     // Once it is being destroyed a second request is only refused.
-    if (phase != Phase::kEnding && phase != Phase::kGone)
-      out.why = co_await request_deletion(operation, sandbox.id, attempt++);
+    if (phase != Phase::kEnding && phase != Phase::kGone) {
+      out.why = co_await request_deletion(operation, sandbox.id, attempt);
+      ++attempt;
+    }
     const Look seen = co_await look(operation, sandbox.id);
     if (seen.kind == Look::Kind::kAbsent) {
       out.gone = true;

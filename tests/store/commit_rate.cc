@@ -61,7 +61,8 @@ struct Load {
 Task<void> caller(Load& load) {
   while (now() < load.until) {
     const Instant begun = now();
-    const Status status = co_await test::good_run(load.store, load.next++);
+    const auto run = load.next++;
+    const Status status = co_await test::good_run(load.store, run);
     if (!status) {
       fmt::print(stderr, "{}\n", status.error().message());
       std::exit(1);
