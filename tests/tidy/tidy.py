@@ -202,11 +202,22 @@ def unreached_lists(tree):
             not is_fixture(p) and str(tree.root / p) not in ninja]
 
 
+BENCHMARKS = "tools/bench/"
+
+
+def leaves_out_the_benchmarks(tree):
+    cache = tree.build / "CMakeCache.txt"
+    return cache.is_file() and "BERTH_BUILD_BENCH:BOOL=OFF" in cache.read_text()
+
+
 def check_built(tree):
     """Every source is compiled by a target, every header is included by a compiled source, every
     CMakeLists.txt is read, every script is named by some other file: nothing lies dead in the tree.
-    A source under tests/ may instead be named by a script or list there: tests compile some themselves."""
+    A source under tests/ may instead be named by a script or list there: tests compile some themselves.
+    What the build was told to leave out is asked of the build that has it."""
     reached = compiled_sources(tree) & tree_set(tree)
+    if leaves_out_the_benchmarks(tree):
+        tree.files = [p for p in tree.files if not p.startswith(BENCHMARKS)]
     unread = unreached_lists(tree)
     for path in unread:
         yield Finding(path, 1, "no add_subdirectory reaches this folder")

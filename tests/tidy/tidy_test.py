@@ -96,6 +96,12 @@ class Built(TidyTest):
         self.refuses("built", {"core/base/a.cc": "int a;\n", "core/base/b.cc": "int b;\n"},
                      "core/base/b.cc", compiled=["core/base/a.cc"])
 
+    def test_benchmarks_are_asked_for_by_the_build_that_has_them(self):
+        files = {"core/base/a.cc": "int a;\n", "tools/bench/b.cc": "int b;\n"}
+        self.refuses("built", files, "tools/bench/b.cc", compiled=["core/base/a.cc"])
+        (self.build / "CMakeCache.txt").write_text("BERTH_BUILD_BENCH:BOOL=OFF\n")
+        self.accepts("built", files, compiled=["core/base/a.cc"])
+
     def test_a_header_that_no_compiled_source_reaches_is_dead(self):
         files = {"core/base/a.cc": '#include "core/base/a.h"\n', "core/base/a.h": "int a;\n",
                  "core/base/b.h": '#include "core/base/c.h"\n', "core/base/c.h": "int c;\n"}

@@ -9,7 +9,7 @@ from package_index import Index, authority, source_package, wheel
 USES_IT = "!pip install tinydemo\nimport tinydemo\nprint(tinydemo.VALUE)\n"
 
 
-class Packages(BerthCase):
+class PackageCase(BerthCase):
     def index(self, *files, configured=True, python=None, **options):
         made = Index(files or [wheel()], **options)
         self.addCleanup(made.close)
@@ -20,6 +20,8 @@ class Packages(BerthCase):
     def run_json(self, code, expect=0, **options):
         return self.document("run", self.file("program.py", code), expect=expect, **options)
 
+
+class Packages(PackageCase):
     def test_a_package_is_installed_from_the_index_and_the_program_has_no_network(self):
         index = self.index()
         found = self.run_json(USES_IT + "import socket\ntry:\n    socket.create_connection(('127.0.0.1', "
@@ -45,13 +47,6 @@ class Packages(BerthCase):
         self.assertEqual(self.program(USES_IT).stdout, "41\n")
         self.assertEqual(index.asked_for(".whl"), 2)
 
-    def test_the_cache_has_a_size(self):
-        files = [wheel(name, source="VALUE = 41\nTEXT = '%s'\n" % ("x" * 3000)) for name in ("one", "two", "three")]
-        self.index(*files, python={"cache": "8K"})
-        for name in ("one", "two", "three"):
-            self.program(f"!pip install {name}\nimport {name}\n")
-        self.assertEqual(len(list((self.state / "packages").iterdir())), 2)
-
     def test_two_installs_at_once_share_the_cache(self):
         index = self.index()
         path = self.file("program.py", USES_IT)
@@ -62,14 +57,6 @@ class Packages(BerthCase):
         self.assertLessEqual(before, 2)
         self.program(USES_IT)
         self.assertEqual(index.asked_for(".whl"), before)
-
-    def test_lines_may_be_indented_and_flags_pass_through(self):
-        self.index(wheel(), wheel(version="1.3", source="VALUE = 42\n"))
-        code = ("try:\n    import tinydemo\nexcept ImportError:\n"
-                "    !pip install -q 'tinydemo<1.3'  # the older\n"
-                "if True:\n\tif True:\n\t\t%pip install --no-deps tinydemo==1.2\n"
-                "import tinydemo\nprint(tinydemo.VALUE)\n")
-        self.assertEqual(self.program(code).stdout, "41\n")
 
     def test_a_missing_package_is_a_completed_run_with_the_words_of_pip(self):
         self.index()
@@ -98,30 +85,10 @@ class Packages(BerthCase):
         self.assertIn("python.fileHosts", " ".join(found["notes"]))
         self.assertEqual(other.requests, [])
 
-    def test_files_may_come_from_a_host_that_is_configured(self):
-        other = self.index(configured=False)
-        name, data = wheel()
-        index = Index([(name, data)], answers={
-            "/simple/tinydemo/": lambda request: request.answer(
-                200, f'<a href="http://127.0.0.1:{other.port}/files/{name}">{name}</a>'.encode())})
-        self.addCleanup(index.close)
-        self.config({"python": {"indexUrl": index.url(), "fileHosts": [f"127.0.0.1:{other.port}"]}})
-        self.assertEqual(self.program(USES_IT).stdout, "41\n")
-        self.assertEqual(other.asked_for(".whl"), 1)
-
     def test_another_index_named_by_the_program_is_refused_by_a_sentence(self):
         self.index()
         found = self.run_json("!pip install --index-url https://index.example/simple tinydemo\n", expect=1)
         self.assertIn("index.example:443 is not the configured package index", found["stderr"])
-
-    def test_the_environment_of_the_host_decides_nothing(self):
-        self.index(configured=False)
-        other = self.index(wheel(source="VALUE = 13\n"), configured=False)
-        index = self.index()
-        done = self.program(USES_IT, environment={"PIP_INDEX_URL": other.url(), "PIP_NO_INDEX": "1",
-                                                  "https_proxy": "http://127.0.0.1:9"})
-        self.assertEqual(done.stdout, "41\n")
-        self.assertEqual((other.requests, index.asked_for(".whl")), ([], 1))
 
     def test_credentials_of_the_index_reach_nobody_but_the_index(self):
         index = self.index(configured=False, user="reader:Hunter22")
@@ -144,6 +111,80 @@ class Packages(BerthCase):
         done = self.program(USES_IT, expect=CONFIGURATION)
         self.assertIn("indexUrl", done.stderr)
         self.assertNotIn("Hunter22", done.stderr)
+
+    def test_a_source_package_reaches_nothing_while_it_is_built(self):
+        other = self.index(configured=False)
+        setup = ("import socket, sys, urllib.request\n"
+                 "for what in (lambda: socket.create_connection(('127.0.0.1', %d), 3),\n"
+                 "             lambda: urllib.request.urlopen('http://elsewhere.example/', timeout=3)):\n"
+                 "    try: what()\n"
+                 "    except OSError as error: print('BLOCKED', error, file=sys.stderr)\n"
+                 "    else: print('REACHED', file=sys.stderr)\n"
+                 "sys.exit('stopped here')\n" % other.port)
+        self.index(source_package("evil", setup))
+        found = self.run_json("!pip install --no-build-isolation evil\nprint('not reached')\n", expect=1)
+        said = found["stdout"] + found["stderr"]
+        self.assertEqual(said.count("BLOCKED"), 2, said)
+        self.assertIn("elsewhere.example is not the configured package index", said)
+        self.assertNotIn("REACHED", said)
+        self.assertEqual(other.requests, [])
+
+    def test_a_cancelled_install_leaves_nothing(self):
+        index = self.index(answers={"/simple/tinydemo/": lambda request: index.stop.wait(60)})
+        process = self.start("run", self.file("program.py", USES_IT))
+        wait_until(lambda: index.requests, "the index is asked")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=100)
+        self.assertEqual(process.returncode, 130)
+        self.assert_nothing_left()
+        self.assertEqual(self.receipts()[-1]["cost_micro_usd"], 0)
+
+    def test_a_missing_base_package_is_installed_when_it_is_imported(self):
+        self.index(wheel("yfinance", source="VALUE = 7\n"))
+        self.assertEqual(self.program("import yfinance as yf\nprint(yf.VALUE)\n").stdout, "7\n")
+
+    def test_without_an_index_the_result_says_so(self):
+        found = self.run_json(USES_IT, expect=1)
+        self.assertIn("python.indexUrl", " ".join(found["notes"]))
+        self.assertIn("tinydemo", found["stderr"])
+
+
+# Where slow tests run: an installation takes seconds, and these ask about settings and odd indexes.
+class Settings(PackageCase):
+    def test_the_cache_has_a_size(self):
+        files = [wheel(name, source="VALUE = 41\nTEXT = '%s'\n" % ("x" * 3000)) for name in ("one", "two", "three")]
+        self.index(*files, python={"cache": "8K"})
+        for name in ("one", "two", "three"):
+            self.program(f"!pip install {name}\nimport {name}\n")
+        self.assertEqual(len(list((self.state / "packages").iterdir())), 2)
+
+    def test_lines_may_be_indented_and_flags_pass_through(self):
+        self.index(wheel(), wheel(version="1.3", source="VALUE = 42\n"))
+        code = ("try:\n    import tinydemo\nexcept ImportError:\n"
+                "    !pip install -q 'tinydemo<1.3'  # the older\n"
+                "if True:\n\tif True:\n\t\t%pip install --no-deps tinydemo==1.2\n"
+                "import tinydemo\nprint(tinydemo.VALUE)\n")
+        self.assertEqual(self.program(code).stdout, "41\n")
+
+    def test_files_may_come_from_a_host_that_is_configured(self):
+        other = self.index(configured=False)
+        name, data = wheel()
+        index = Index([(name, data)], answers={
+            "/simple/tinydemo/": lambda request: request.answer(
+                200, f'<a href="http://127.0.0.1:{other.port}/files/{name}">{name}</a>'.encode())})
+        self.addCleanup(index.close)
+        self.config({"python": {"indexUrl": index.url(), "fileHosts": [f"127.0.0.1:{other.port}"]}})
+        self.assertEqual(self.program(USES_IT).stdout, "41\n")
+        self.assertEqual(other.asked_for(".whl"), 1)
+
+    def test_the_environment_of_the_host_decides_nothing(self):
+        self.index(configured=False)
+        other = self.index(wheel(source="VALUE = 13\n"), configured=False)
+        index = self.index()
+        done = self.program(USES_IT, environment={"PIP_INDEX_URL": other.url(), "PIP_NO_INDEX": "1",
+                                                  "https_proxy": "http://127.0.0.1:9"})
+        self.assertEqual(done.stdout, "41\n")
+        self.assertEqual((other.requests, index.asked_for(".whl")), ([], 1))
 
     def test_https_with_an_authority_of_ones_own(self):
         own, certificate, key = authority(self.folder)
@@ -198,37 +239,6 @@ class Packages(BerthCase):
         found = self.run_json(USES_IT, expect=1)
         self.assertIn("longer than 32 MiB", " ".join(found["notes"]))
 
-    def test_a_source_package_reaches_nothing_while_it_is_built(self):
-        other = self.index(configured=False)
-        setup = ("import socket, sys, urllib.request\n"
-                 "for what in (lambda: socket.create_connection(('127.0.0.1', %d), 3),\n"
-                 "             lambda: urllib.request.urlopen('http://elsewhere.example/', timeout=3)):\n"
-                 "    try: what()\n"
-                 "    except OSError as error: print('BLOCKED', error, file=sys.stderr)\n"
-                 "    else: print('REACHED', file=sys.stderr)\n"
-                 "sys.exit('stopped here')\n" % other.port)
-        self.index(source_package("evil", setup))
-        found = self.run_json("!pip install --no-build-isolation evil\nprint('not reached')\n", expect=1)
-        said = found["stdout"] + found["stderr"]
-        self.assertEqual(said.count("BLOCKED"), 2, said)
-        self.assertIn("elsewhere.example is not the configured package index", said)
-        self.assertNotIn("REACHED", said)
-        self.assertEqual(other.requests, [])
-
-    def test_a_cancelled_install_leaves_nothing(self):
-        index = self.index(answers={"/simple/tinydemo/": lambda request: index.stop.wait(60)})
-        process = self.start("run", self.file("program.py", USES_IT))
-        wait_until(lambda: index.requests, "the index is asked")
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=100)
-        self.assertEqual(process.returncode, 130)
-        self.assert_nothing_left()
-        self.assertEqual(self.receipts()[-1]["cost_micro_usd"], 0)
-
-    def test_a_missing_base_package_is_installed_when_it_is_imported(self):
-        self.index(wheel("yfinance", source="VALUE = 7\n"))
-        self.assertEqual(self.program("import yfinance as yf\nprint(yf.VALUE)\n").stdout, "7\n")
-
     def test_a_base_package_that_is_nowhere_fails_with_a_sentence(self):
         self.index()
         self.assertIn("base packages", self.run_json("import yfinance\n", expect=1)["message"])
@@ -237,11 +247,6 @@ class Packages(BerthCase):
         index = self.index()
         self.assertEqual(self.program("!pip install numpy\nimport numpy\nprint(1)\n").stdout, "1\n")
         self.assertEqual(index.requests, [])
-
-    def test_without_an_index_the_result_says_so(self):
-        found = self.run_json(USES_IT, expect=1)
-        self.assertIn("python.indexUrl", " ".join(found["notes"]))
-        self.assertIn("tinydemo", found["stderr"])
 
 
 if __name__ == "__main__":
