@@ -33,7 +33,7 @@ json::value error_json(const std::optional<ProgramError>& error) {
       {"name", error->name}, {"value", error->value}, {"traceback", error->traceback}};
 }
 
-// Everything but chart, receipt, failure, intent, replayed and simulated.
+// Everything but chart, receipt, failure, intent and replayed.
 json::object own_json(const ExecutionResult& result) {
   json::array charts;
   for (const Chart& chart : result.charts) charts.push_back(to_json(chart));
@@ -41,7 +41,7 @@ json::object own_json(const ExecutionResult& result) {
   for (const std::string& note : result.notes) notes.emplace_back(note);
   json::object timings;
   for (const auto& [phase, microseconds] : result.timings_us) timings[phase] = microseconds;
-  return {{"version", 1},
+  json::object own = {{"version", 1},
           {"status", to_string(result.status)},
           {"message", result.message},
           {"stdout", result.stdout_text.text},
@@ -56,6 +56,8 @@ json::object own_json(const ExecutionResult& result) {
           {"signal", or_null(result.signal)},
           {"cause", to_string(result.cause)},
           {"timings", std::move(timings)}};
+  if (result.simulated) own["simulated"] = true;
+  return own;
 }
 
 // ---- reading back
@@ -212,7 +214,6 @@ json::object to_json(const ExecutionResult& result) {
   out["intent"] = result.intent.empty() ? json::value(nullptr) : json::value(result.intent);
   out["receipt"] = result.receipt ? json::value(to_json(*result.receipt)) : json::value(nullptr);
   out["replayed"] = result.replayed;
-  if (result.simulated) out["simulated"] = true;
   return out;
 }
 
@@ -240,6 +241,8 @@ Result<ExecutionResult> execution_result_from_json(std::string_view text) {
   BERTH_CHECK_OK(read_lists(document, result));
   result.exit_code = read_int(document, "exit_code");
   result.signal = read_int(document, "signal");
+  const json::value* simulated = document.if_contains("simulated");
+  result.simulated = simulated != nullptr && simulated->is_bool() && simulated->get_bool();
   return result;
 }
 

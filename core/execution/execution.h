@@ -56,6 +56,8 @@ struct ExecutionRequest {
   // The host's own configuration, no part of what the caller asks for: a replay does not compare it.
   // Null: packages come from what the image and the network of the sandbox offer.
   std::shared_ptr<const PackageIndex> index;
+  // The host's word too: the provider that only simulates running it, by its id; empty: it runs programs.
+  std::string simulated_by = {};
   std::string image;                     // empty: the provider's default
   Duration timeout{0};                   // of the program alone; 0: the application deadline only
   std::uint64_t stdout_keep_bytes = std::uint64_t{1} << 20;  // kept of each stream, head and tail

@@ -185,6 +185,12 @@ Task<BodyResult> Program::run(Sandbox& sandbox) {
   body.run_end = end_;
   result_.stdout_text = output_.text(Stream::kStdout);
   result_.stderr_text = output_.text(Stream::kStderr);
+  if (!request_.simulated_by.empty()) {
+    result_.simulated = true;
+    result_.notes.push_back(fmt::format(
+        "no program was run: provider '{}' only simulates, and what is reported is what its configuration says",
+        request_.simulated_by));
+  }
   result_.message = compose_message(result_, request_);
   body.document = bounded_document(result_);
   co_return body;

@@ -40,18 +40,6 @@ std::filesystem::path find_worker(const std::filesystem::path& installation) {
   return {};
 }
 
-// What is said of it belongs where people and models look, not only in a field.
-void tell_simulated(ExecutionResult& result, const std::string& provider_id) {
-  result.simulated = true;
-  if (result.failure) return;
-  const std::string note = fmt::format(
-      "no program was run: provider '{}' only simulates, and what is reported is what its configuration says",
-      provider_id);
-  result.notes.push_back(note);
-  if (!result.message.empty()) result.message += '\n';
-  result.message += "Note: " + note;
-}
-
 }  // namespace
 
 // Destroyed from the last to the first: nothing outlives what it works with.
@@ -84,7 +72,7 @@ Status check_usable(const plugin::LoadedProvider& provider) {
 bool runs_programs(const plugin::LoadedProvider& provider) {
   const auto& items = provider.probe_report().items;
   return std::none_of(items.begin(), items.end(),
-                      [](const ProbeItem& item) { return item.name == "programs" && !item.ok; });
+                      [](const ProbeItem& item) { return item.name == "berth.simulated" && !item.ok; });
 }
 
 Result<std::unique_ptr<Host>> Host::open(boost::asio::any_io_executor executor,
@@ -165,7 +153,10 @@ Task<Result<HostedProvider*>> Host::load(std::string id,
     co_return found->second.get();
   }
   LifecycleServices services = parts_->services(loaded->provider());
-  if (!runs_programs(*loaded)) services.price = Money();
+  if (!runs_programs(*loaded)) {
+    services.price = Money();
+    services.billing = nullptr;  // nor does it take credit to ask for what is free
+  }
   auto hosted = std::make_unique<HostedProvider>(
       HostedProvider{std::move(loaded), std::move(services)});
   HostedProvider* provider = hosted.get();
@@ -179,6 +170,7 @@ LifecycleServices Host::services_without(Provider& absent) { return parts_->serv
 Task<ExecutionResult> Host::execute(HostedProvider& provider, ExecutionRequest request,
                                     ExecutionObserver* observer, Cancellation& cancellation) {
   if (request.index == nullptr) request.index = parts_->packages;
+  if (!runs_programs(*provider.loaded)) request.simulated_by = provider.loaded->manifest().id;
   std::optional<LeftoverCleanup> cleanup;
   if (!std::exchange(provider.cleaned_up, true)) {
     const WallTime expiry =
@@ -189,7 +181,6 @@ Task<ExecutionResult> Host::execute(HostedProvider& provider, ExecutionRequest r
   ExecutionResult result = co_await berth::execute(provider.services, std::move(request), observer,
                                                    cancellation);
   if (cleanup) co_await cleanup->end();
-  if (!runs_programs(*provider.loaded)) tell_simulated(result, provider.loaded->manifest().id);
   co_return result;
 }
 

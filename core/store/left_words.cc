@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/base/json.h"
 #include "core/os/fd.h"
 
 namespace berth {
@@ -42,7 +43,7 @@ void LeftWords::leave(std::string_view name, std::string_view word) const {
 std::optional<std::string> LeftWords::of(std::string_view name) const {
   if (!is_file_name(name)) return std::nullopt;
   if (auto word = os::read_file(word_file(folder_, name, kWord), kWordBytesMax); word && !word->empty())
-    return std::move(*word);
+    return to_valid_utf8(*word);
   std::error_code error;
   if (std::filesystem::exists(word_file(folder_, name, kFull), error))
     return "no space was left on the file system of the state folder";

@@ -157,7 +157,7 @@ void Reference::probe(berth_op op) {
     const std::string remedy = usable ? "" : "take the rule for probe out of the configuration";
     ProbeReport report{usable, "reference, in memory", {}, {{"memory", usable, "scripted", remedy}}};
     if (!script_->runs_programs())
-      report.items.push_back({"programs", false, "none is run: its configuration says what each would have done",
+      report.items.push_back({"berth.simulated", false, "none is run: its configuration says what each would have done",
                               "use another provider, such as local; this one is for tests"});
     answer(host_, op, report);
   });

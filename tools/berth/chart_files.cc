@@ -118,36 +118,14 @@ std::vector<Part> parts_of(const Chart& chart, std::string_view title, const Cha
   return parts;
 }
 
-// Makes a folder for as long as it lives, where it is missing. No look at modes tells what only the
-// attempt does: a full disk, a file system that is read-only or takes no folders.
-struct Trial {
-  explicit Trial(const std::filesystem::path& folder) {
-    std::filesystem::path at;
-    for (const std::filesystem::path& part : folder) {
-      at /= part;
-      if (::mkdir(at.c_str(), 0777) == 0) {
-        made.push_back(at);
-        continue;
-      }
-      const int why = errno;
-      std::error_code error;
-      if (std::filesystem::is_directory(at, error)) continue;
-      failure = why == EEXIST ? ENOTDIR : why;
-      return;
-    }
-  }
-  ~Trial() {
-    while (!made.empty()) {
-      ::rmdir(made.back().c_str());
-      made.pop_back();
-    }
-  }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
-  std::vector<std::filesystem::path> made;
-  int failure = 0;  // errno of what could not be made
-};
+// The deepest part of a path that is there; a relative one begins where the process is.
+std::filesystem::path deepest_there(std::filesystem::path path) {
+  std::error_code error;
+  // A link that leads nowhere is there too, and no folder.
+  while (!path.empty() && !std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+    path = path.parent_path();
+  return path.empty() ? std::filesystem::path(".") : path;
+}
 
 }  // namespace
 
@@ -167,11 +145,19 @@ std::string file_stem(std::string_view title) {
   return stem.empty() ? "chart" : stem;
 }
 
+// No look at modes tells what only the attempt does: a full disk, a file system that is read-only or takes no
+// folders. It is made with a name that nobody else has, since other runs may be about to make the folder itself.
 Status check_chart_folder(const std::filesystem::path& folder) {
   const std::string what = fmt::format("charts cannot be saved in '{}'", folder.string());
-  const Trial trial(folder);
-  if (trial.failure != 0) return fail(os_error(trial.failure, what));
-  const std::filesystem::path probe = folder / fmt::format(".berth-{}", random_hex(8));
+  const std::filesystem::path there = deepest_there(folder);
+  std::error_code error;
+  if (!std::filesystem::is_directory(there, error)) return fail(os_error(ENOTDIR, what));
+  const std::filesystem::path probe = there / fmt::format(".berth-{}", random_hex(8));
+  if (!folder.empty() && there != folder) {
+    if (::mkdir(probe.c_str(), 0700) != 0) return fail(os_error(errno, what));
+    ::rmdir(probe.c_str());
+    return {};
+  }
   auto made = os::open_file(probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!made) return fail(made.error().with(what));
   ::unlink(probe.c_str());

@@ -247,7 +247,7 @@ typedef struct berth_capability {
 } berth_capability;
 
 /* One named part the provider depends on (a kernel feature, a binary, a service). One of the name
- * "programs" that is not ok says that nothing is run, only simulated, as providers for tests do: the
+ * "berth.simulated" that is not ok says that nothing is run, only simulated, as providers for tests do: the
  * host then says so to whoever asked, and charges nothing. */
 typedef struct berth_probe_item {
   uint32_t struct_size;

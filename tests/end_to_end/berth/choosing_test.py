@@ -52,6 +52,17 @@ class Selection(ChoosingCase):
             self.assert_valid("execution-result", [one])
         self.assertNotIn("simulated", self.document("run", path))
 
+    def test_an_answer_from_the_record_tells_of_the_provider_that_gave_it(self):
+        path = self.file("p.py", "print(1)")
+        self.document("run", path, "--provider", "reference", "--call", "simulated")
+        self.document("run", path, "--call", "real")
+        again = self.document("run", path, "--call", "simulated")
+        self.assertTrue(again["simulated"])
+        self.assertEqual(again["message"].count("no program was run"), 1)
+        again = self.document("run", path, "--provider", "reference", "--call", "real")
+        self.assertNotIn("simulated", again)
+        self.assertNotIn("no program was run", again["message"])
+
     def test_the_same_one_with_real_processes_is_no_simulation(self):
         self.config({"provider": "reference", "providers": {"reference": {"config": {"programs": "host"}}}})
         # It knows no image to find an interpreter in, and says of what it tried what became of it.
